@@ -1,0 +1,84 @@
+//! Every limit of Turnwise, in one place, with the relations between them checked at build time.
+
+use std::time::Duration;
+
+/// Longest name of a kind, owner, lane, key, step or batch.
+pub const NAME_BYTES: usize = 256;
+/// Largest payload of one job.
+pub const PAYLOAD_BYTES: usize = 1 << 20;
+/// Largest result of one job, and of one step.
+pub const RESULT_BYTES: usize = 1 << 20;
+/// Longest error text that is kept of an attempt.
+pub const ERROR_BYTES: usize = 4 << 10;
+/// Longest progress note.
+pub const NOTE_BYTES: usize = 512;
+/// Most jobs in one submission; larger ones are sent in parts.
+pub const JOBS_PER_SUBMIT: usize = 10_000;
+/// Most bytes of payload in one submission.
+pub const SUBMIT_BYTES: usize = 16 << 20;
+/// Most units that one commit takes together.
+pub const UNITS_PER_COMMIT: usize = 4_096;
+/// Most jobs that one commit may touch, so that a commit stays short.
+pub const JOBS_PER_COMMIT: usize = 16_384;
+/// Most events in one block: an event's place in it has 16 bits.
+pub const EVENTS_PER_BLOCK: usize = 1 << 16;
+/// Most steps in one job.
+pub const STEPS_PER_JOB: usize = 1_000;
+/// Most jobs that one handler may submit with one completion or step.
+pub const JOBS_PER_FANOUT: usize = 10_000;
+/// Most attempts that a policy may allow.
+pub const ATTEMPTS: u16 = 1_000;
+/// Entries in a custom list of retry delays.
+pub const RETRY_LIST: usize = 64;
+/// Times that a job may be taken from a dead worker before it is dead itself.
+pub const RESCUES: u16 = 3;
+/// Attempts whose errors are kept in full for a job; older ones make room.
+pub const ERRORS_KEPT: usize = 100;
+/// Unfinished jobs that one owner may have, unless told otherwise.
+pub const BACKLOG_PER_OWNER: u64 = 10_000_000;
+/// Heaviest owner.
+pub const WEIGHT: u32 = 1_000;
+/// Longest delay of a job, a snooze or a retry.
+pub const DELAY: Duration = Duration::from_secs(366 * 24 * 3600);
+/// Longest uniqueness window.
+pub const UNIQUE_WINDOW: Duration = Duration::from_secs(366 * 24 * 3600);
+/// Longest time that a handler may be given.
+pub const DEADLINE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Most slots of one worker process in one pool.
+pub const SLOTS: u32 = 10_000;
+/// Lines that the planner keeps in memory at once; more are visited in rotation.
+pub const LINES_IN_MEMORY: usize = 16_384;
+/// Jobs that the planner knows ahead in one line.
+pub const WINDOW_PER_LINE: usize = 1_024;
+/// Jobs that the planner knows ahead in all lines together.
+pub const WINDOW_TOTAL: usize = 65_536;
+/// Tickets in one message.
+pub const TICKETS_PER_MESSAGE: usize = 256;
+/// Missed cron ticks that are caught up at most.
+pub const MISSED_TICKS: usize = 100;
+/// Rows in one page of a listing.
+pub const PAGE_ROWS: usize = 1_000;
+/// Largest secret in the vault.
+pub const SECRET_BYTES: usize = 64 << 10;
+/// Messages that one in-process queue holds before publishers are refused.
+pub const QUEUE_MESSAGES: usize = 65_536;
+
+/// A session's life without a beat.
+pub const SESSION: Duration = Duration::from_secs(10);
+/// Time between two beats of a session.
+pub const BEAT: Duration = Duration::from_secs(3);
+/// The scheduler's lease.
+pub const SCHEDULER_LEASE: Duration = Duration::from_secs(10);
+/// A ticket that was not claimed within this time is planned again.
+pub const TICKET: Duration = Duration::from_secs(2);
+/// An open batch that nobody seals is cancelled after this time.
+pub const OPEN_BATCH: Duration = Duration::from_secs(24 * 3600);
+
+const _: () = assert!(UNITS_PER_COMMIT <= JOBS_PER_COMMIT);
+const _: () = assert!(JOBS_PER_SUBMIT <= JOBS_PER_COMMIT);
+const _: () = assert!(JOBS_PER_FANOUT <= JOBS_PER_SUBMIT);
+// One submission of the largest size still fits into a block beside a commit's worth of other events.
+const _: () = assert!(2 * JOBS_PER_COMMIT + JOBS_PER_SUBMIT <= EVENTS_PER_BLOCK);
+const _: () = assert!(BEAT.as_millis() * 3 < SESSION.as_millis());
+const _: () = assert!(TICKET.as_millis() < SESSION.as_millis());
+const _: () = assert!(WINDOW_PER_LINE <= WINDOW_TOTAL);

@@ -1,0 +1,191 @@
+//! Batches: opened, grown, sealed, settled; their continuation released once.
+
+use turnwise_core::batch::{Batch, Continuation, Phase, Turn};
+use turnwise_core::event::{Cause, Event};
+use turnwise_core::ids::{BatchId, JobId};
+use turnwise_core::job::State;
+use turnwise_core::machine::Command;
+use turnwise_core::refusal::Refusal;
+use turnwise_core::time::Time;
+
+use super::working::spaces;
+use super::{Backend, Trouble, Working, effects, lane};
+use crate::store::{NewBatch, Receipt, StoreError};
+
+pub(super) fn load<B: Backend>(w: &mut Working<B>, id: BatchId) -> Result<Batch, Trouble> {
+    Ok(w.get::<spaces::Batches>(&id)?.ok_or(Refusal::UnknownBatch(id))?)
+}
+
+/// Opens a batch. One with the same id and name is the same batch, sent again.
+pub(super) fn open<B: Backend>(w: &mut Working<B>, new: &NewBatch, now: Time) -> Result<bool, Trouble> {
+    if let Some(batch) = w.get::<spaces::Batches>(&new.id)? {
+        if batch.name == new.name && batch.owner == new.owner {
+            return Ok(false);
+        }
+        return Err(Refusal::Invalid(format!("batch id {} is taken: make a new id", new.id)).into());
+    }
+    let then = new.then.as_ref().map(|then| Continuation { job: then.job.id, when: then.when });
+    let batch = Batch {
+        id: new.id,
+        name: new.name.clone(),
+        owner: new.owner.clone(),
+        opened: now,
+        settled: Time::ZERO,
+        phase: Phase::Open,
+        total: 0,
+        done: 0,
+        dead: 0,
+        cancelled: 0,
+        repaired: 0,
+        then,
+        cancel: false,
+        last: JobId::from_u64(0),
+    };
+    w.put::<spaces::Batches>(new.id, batch);
+    w.events.push(Event::BatchOpened(new.id));
+    Ok(true)
+}
+
+/// Takes one more job into a batch; a running job of the batch may do that even when it is sealed.
+pub(super) fn add<B: Backend>(
+    w: &mut Working<B>,
+    id: BatchId,
+    job: JobId,
+    grower: Option<BatchId>,
+) -> Result<(), Trouble> {
+    let mut batch = load(w, id)?;
+    if grower == Some(id) { batch.grow(1, job) } else { batch.add(1, job) }?;
+    w.put::<spaces::Batches>(id, batch);
+    Ok(())
+}
+
+pub(super) fn seal<B: Backend>(w: &mut Working<B>, id: BatchId, now: Time) -> Result<(), Trouble> {
+    let mut batch = load(w, id)?;
+    let was_open = batch.phase == Phase::Open;
+    let turn = batch.seal(now)?;
+    w.put::<spaces::Batches>(id, batch);
+    if was_open {
+        w.events.push(Event::BatchSealed(id));
+    }
+    take(w, id, turn, now)
+}
+
+/// One of its jobs ended, for the first time or again after a replay.
+pub(super) fn job_ended<B: Backend>(
+    w: &mut Working<B>,
+    id: BatchId,
+    end: State,
+    first: bool,
+    now: Time,
+) -> Result<(), Trouble> {
+    let Some(mut batch) = w.get::<spaces::Batches>(&id)? else { return Ok(()) };
+    let turn = match (first, end) {
+        (true, _) => batch.count(end, now),
+        (false, State::Done) => batch.repair(now),
+        (false, _) => Turn::Nothing,
+    };
+    w.put::<spaces::Batches>(id, batch);
+    take(w, id, turn, now)
+}
+
+/// Somebody wants the whole batch to end; the sweep finds its jobs.
+pub(super) fn cancel<B: Backend>(w: &mut Working<B>, id: BatchId, now: Time) -> Result<Receipt, Trouble> {
+    let mut batch = load(w, id)?;
+    match batch.phase {
+        Phase::Settled => {
+            return Err(
+                Refusal::Invalid(format!("batch {id} has settled: there is nothing to cancel")).into()
+            );
+        }
+        // The decision about a parked batch is "no": its continuation ends, and the batch with it.
+        Phase::Parked => {
+            batch.phase = Phase::Settled;
+            let then = batch.then;
+            w.put::<spaces::Batches>(id, batch);
+            if let Some(then) = then {
+                let header = w.job(then.job)?;
+                effects::apply(w, &header, Command::Cancel, Cause::Cancelled, now)?;
+            }
+            w.events.push(Event::BatchCancelled(id));
+        }
+        Phase::Open | Phase::Sealed if batch.cancel => {}
+        Phase::Open | Phase::Sealed => {
+            batch.cancel = true;
+            batch.phase = Phase::Sealed;
+            let empty = batch.total == 0;
+            if empty {
+                batch.phase = Phase::Settled;
+                batch.settled = now;
+            }
+            let then = batch.then;
+            w.put::<spaces::Batches>(id, batch);
+            w.events.push(Event::BatchCancelled(id));
+            if let Some(then) = then.filter(|_| empty) {
+                let header = w.job(then.job)?;
+                effects::apply(w, &header, Command::Cancel, Cause::Cancelled, now)?;
+            }
+            if !empty {
+                settle_if_over(w, id, now)?;
+            }
+        }
+    }
+    Ok(Receipt::Accepted)
+}
+
+/// A person decides that a parked batch goes on.
+pub(super) fn release<B: Backend>(w: &mut Working<B>, id: BatchId, now: Time) -> Result<Receipt, Trouble> {
+    let mut batch = load(w, id)?;
+    let then = batch.release()?;
+    w.put::<spaces::Batches>(id, batch);
+    w.events.push(Event::BatchReleased(id));
+    if let Some(job) = then {
+        release_job(w, job, now)?;
+    }
+    Ok(Receipt::Accepted)
+}
+
+/// Sealing by cancelling may find that every job has ended already.
+fn settle_if_over<B: Backend>(w: &mut Working<B>, id: BatchId, now: Time) -> Result<(), Trouble> {
+    let mut batch = load(w, id)?;
+    let turn = batch.settle_if_over(now);
+    w.put::<spaces::Batches>(id, batch);
+    take(w, id, turn, now)
+}
+
+fn take<B: Backend>(w: &mut Working<B>, id: BatchId, turn: Turn, now: Time) -> Result<(), Trouble> {
+    match turn {
+        Turn::Nothing => Ok(()),
+        Turn::Parked => {
+            w.events.push(Event::BatchParked(id));
+            Ok(())
+        }
+        Turn::Settled(then) => {
+            w.events.push(Event::BatchSettled(id));
+            then.map_or(Ok(()), |job| release_job(w, job, now))
+        }
+        Turn::Repaired(job) => {
+            w.events.push(Event::BatchReleased(id));
+            release_job(w, job, now)
+        }
+    }
+}
+
+/// The continuation's turn. One that was cancelled meanwhile stays cancelled.
+fn release_job<B: Backend>(w: &mut Working<B>, job: JobId, now: Time) -> Result<(), Trouble> {
+    let mut header = w.job(job)?;
+    if header.state != State::Waiting {
+        return Ok(());
+    }
+    if let Some(place) = header.place {
+        let lane = w.get::<spaces::Lanes>(&place.lane)?;
+        let lane = lane.ok_or_else(|| StoreError::Broken(format!("lane {} is missing", place.lane)))?;
+        let (place, waits) = lane::join(w, lane, job);
+        header.place = Some(place);
+        w.put::<spaces::Jobs>(job, header);
+        if waits {
+            return Ok(());
+        }
+    }
+    effects::apply(w, &header, Command::Promote, Cause::Promoted, now)?;
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! What time alone brings about. Whoever sends these may be late, doubled or wrong: each is judged here.
+
+use turnwise_core::batch::Phase;
+use turnwise_core::event::{Cause, Event};
+use turnwise_core::ids::{BatchId, JobId, SessionId};
+use turnwise_core::job::State;
+use turnwise_core::limits as most;
+use turnwise_core::machine::{self, Command};
+use turnwise_core::refusal::Refusal;
+use turnwise_core::time::Time;
+
+use super::working::spaces;
+use super::{Backend, Trouble, Working, batch, effects, settle};
+use crate::store::{Failure, Receipt, Sweep};
+
+pub(super) fn sweep<B: Backend>(w: &mut Working<B>, unit: &Sweep, now: Time) -> Result<Receipt, Trouble> {
+    match unit {
+        Sweep::Ripen(jobs) => each(w, jobs, now, ripen),
+        Sweep::Rescue(job, session) => rescue(w, *job, *session, now),
+        Sweep::Bury(session) => bury(w, *session, now),
+        Sweep::CancelJobs(jobs) => each(w, jobs, now, cancel_in_batch),
+        Sweep::Forget(jobs) => each(w, jobs, now, forget),
+        Sweep::ForgetBatch(id) => forget_batch(w, *id),
+        Sweep::Trim(cursor) => Ok(Receipt::Changed(w.backend.trim(Some(cursor.block()), Time::ZERO)?)),
+        Sweep::Expire => Ok(Receipt::Changed(w.backend.trim(None, now)?)),
+    }
+}
+
+/// Does something to every job for which it may be done.
+fn each<B: Backend>(
+    w: &mut Working<B>,
+    jobs: &[JobId],
+    now: Time,
+    what: fn(&mut Working<B>, JobId, Time) -> Result<(), Trouble>,
+) -> Result<Receipt, Trouble> {
+    Refusal::unless_within("a sweep, in jobs,", jobs.len(), most::JOBS_PER_SUBMIT)?;
+    let mut changed = 0;
+    for &job in jobs {
+        match what(w, job, now) {
+            Ok(()) => changed += 1,
+            Err(Trouble::Refused(_)) => {}
+            Err(failed) => return Err(failed),
+        }
+    }
+    Ok(Receipt::Changed(changed))
+}
+
+fn ripen<B: Backend>(w: &mut Working<B>, job: JobId, now: Time) -> Result<(), Trouble> {
+    let header = w.job(job)?;
+    effects::apply(w, &header, Command::Ripen, Cause::Ripened, now).map(drop)
+}
+
+/// Takes a job from a session that has ended. The one who asks does not decide whether it has.
+fn rescue<B: Backend>(
+    w: &mut Working<B>,
+    job: JobId,
+    session: SessionId,
+    now: Time,
+) -> Result<Receipt, Trouble> {
+    if w.get::<spaces::Sessions>(&session)?.is_some_and(|session| session.until > now) {
+        return Err(Refusal::Invalid(format!("session {session} is alive: its jobs stay with it")).into());
+    }
+    let header = w.job(job)?;
+    let line = w.line(header.line)?;
+    let kind = w.kind(&line.kind)?;
+    let mut step = machine::apply(&header, Command::Rescue { session, limit: kind.rescues }, now)?;
+    settle::record_error(w, &header, Failure::Lost, "the worker was lost while it ran this job", now)?;
+    step.header.flags.errors = true;
+    let cause = Cause::Rescued { session };
+    effects::carry_out(w, step, &line, &kind, cause, now).map(Receipt::Moved)
+}
+
+/// Forgets a session that has ended; the caller has rescued its jobs before.
+fn bury<B: Backend>(w: &mut Working<B>, id: SessionId, now: Time) -> Result<Receipt, Trouble> {
+    if let Some(session) = w.get::<spaces::Sessions>(&id)? {
+        if session.until > now {
+            return Err(Refusal::Invalid(format!("session {id} is alive")).into());
+        }
+        w.remove::<spaces::Sessions>(&id)?;
+        w.events.push(Event::SessionEnded { session: id, died: true });
+    }
+    Ok(Receipt::Accepted)
+}
+
+fn cancel_in_batch<B: Backend>(w: &mut Working<B>, job: JobId, now: Time) -> Result<(), Trouble> {
+    let header = w.job(job)?;
+    let line = w.line(header.line)?;
+    let Some(id) = line.batch else { return Err(Refusal::UnknownJob(job).into()) };
+    if !batch::load(w, id)?.cancel {
+        return Err(Refusal::Invalid(format!("batch {id} was not cancelled")).into());
+    }
+    effects::apply(w, &header, Command::Cancel, Cause::Cancelled, now).map(drop)
+}
+
+/// Forgets an ended job and all that belongs to it. Its count goes with it.
+fn forget<B: Backend>(w: &mut Working<B>, job: JobId, _now: Time) -> Result<(), Trouble> {
+    let header = w.job(job)?;
+    if !header.state.is_final() {
+        return Err(Refusal::WrongState { state: header.state, hint: "it has not ended" }.into());
+    }
+    let line = w.line(header.line)?;
+    let key = (line.owner.clone(), line.kind.clone());
+    let mut tally = w.get::<spaces::Tallies>(&key)?.unwrap_or_default();
+    // Dead letters and cancelled jobs are shown as what is there; `done` counts all that ever were.
+    if header.state != State::Done {
+        tally.shift(Some(header.state), None);
+        w.put::<spaces::Tallies>(key, tally);
+    }
+    w.remove::<spaces::Jobs>(&job)?;
+    w.backend.forget(job)?;
+    Ok(())
+}
+
+fn forget_batch<B: Backend>(w: &mut Working<B>, id: BatchId) -> Result<Receipt, Trouble> {
+    let batch = batch::load(w, id)?;
+    if batch.phase != Phase::Settled {
+        return Err(Refusal::Invalid(format!("batch {id} has not settled")).into());
+    }
+    w.remove::<spaces::Batches>(&id)?;
+    Ok(Receipt::Accepted)
+}

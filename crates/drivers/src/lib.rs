@@ -1,0 +1,11 @@
+//! The three contracts of Turnwise, their drivers, and the conformance suite that every driver passes.
+//!
+//! [`store`] decides, [`broker`] hints, [`leases`] name who may. Drivers never know each other.
+
+pub mod broker;
+pub mod clock;
+pub mod leases;
+mod ledger;
+pub mod memory;
+pub mod sqlite;
+pub mod store;

@@ -1,0 +1,126 @@
+//! Listings: a page at a time, each looking at a bounded number of rows.
+
+use rusqlite::{Connection, params};
+use turnwise_core::event::{Cursor, Event};
+use turnwise_core::ids::{BatchId, JobId};
+use turnwise_core::job::State;
+use turnwise_core::limits;
+use turnwise_core::name::Name;
+use turnwise_core::tally::{Account, Tally};
+
+use super::reads::{many, one, row};
+use super::{Reader, codec};
+use crate::memory::page;
+use crate::store::{Filter, Found, JobsPage, OwnerRow, StoreError, Tail};
+
+/// Jobs that one page looks at, at most.
+const LOOKED_AT: i64 = 10_000;
+
+pub(super) fn list(reader: &mut Reader, filter: &Filter) -> Result<JobsPage, StoreError> {
+    let limit = filter.limit.clamp(1, limits::PAGE_ROWS);
+    // Dead letters have an index of their own: there are few of them among many.
+    let dead = if filter.state == Some(State::Dead) { "state = 6 AND" } else { "" };
+    let sql = format!("SELECT {} FROM job WHERE {dead} id < ?1 ORDER BY id DESC LIMIT ?2", codec::HEADER);
+    let before = filter.before.map_or(i64::MAX, |id| id.as_i64());
+    let connection = &reader.connection;
+    let headers = many(connection, &sql, [before, LOOKED_AT], codec::header)?;
+    let reached_end = headers.len() < LOOKED_AT as usize;
+    let mut found = JobsPage::default();
+    for header in headers {
+        if found.rows.len() == limit {
+            return Ok(found);
+        }
+        found.before = Some(header.id);
+        let job = row(connection, &mut reader.lines, header)?;
+        if filter.matches(&job) {
+            found.rows.push(job);
+        }
+    }
+    if reached_end {
+        found.before = None;
+    }
+    Ok(found)
+}
+
+pub(super) fn tail(reader: &mut Reader, after: Cursor, limit: usize) -> Result<Tail, StoreError> {
+    let c = &reader.connection;
+    let oldest = one(c, "SELECT min(block) FROM event", [], |row| row.get::<_, Option<i64>>(0))?.flatten();
+    let trimmed = oldest.map_or(0, |block| block.cast_unsigned() - 1);
+    if after.block() < trimmed {
+        return Ok(Tail::Gone { oldest: Cursor::new(trimmed, u16::MAX) });
+    }
+    // A block has at least one event, so this many are enough; a few long ones are read for nothing.
+    let sql = "SELECT block, at, body FROM event WHERE block >= ?1 ORDER BY block LIMIT ?2";
+    let most = (limit as i64).min(64) + 1;
+    let blocks = many(c, sql, params![after.block().cast_signed(), most], |row| {
+        let body = row.get_ref(2)?.as_blob()?;
+        Ok((codec::number(row, 0)?, codec::time(row, 1)?, postcard::from_bytes::<Vec<Event>>(body)))
+    })?;
+    let mut decoded = Vec::with_capacity(blocks.len());
+    for (block, at, events) in blocks {
+        let events = events.map_err(|error| StoreError::Broken(format!("event block {block}: {error}")))?;
+        decoded.push((block, at, events));
+    }
+    Ok(Tail::Page(page(decoded.into_iter(), after, limit)))
+}
+
+pub(super) fn owners(c: &Connection, after: Option<&str>, limit: usize) -> Result<Vec<OwnerRow>, StoreError> {
+    let sql = "SELECT owner, weight, quota, backlog FROM account WHERE owner > ?1 ORDER BY owner LIMIT ?2";
+    let mut owners = many(c, sql, params![after.unwrap_or(""), limit as i64], |row| {
+        let account =
+            Account { weight: row.get(1)?, quota: codec::number(row, 2)?, backlog: codec::number(row, 3)? };
+        Ok(OwnerRow { owner: codec::name(row, 0)?, account, tallies: Vec::new() })
+    })?;
+    for owner in &mut owners {
+        let sql = "SELECT kind, waiting, scheduled, ready, running, retrying, done, dead, cancelled FROM tally \
+                   WHERE owner = ?1 ORDER BY kind";
+        owner.tallies = many(c, sql, [owner.owner.as_str()], |row| {
+            Ok::<(Name, Tally), _>((codec::name(row, 0)?, codec::tally(row, 1)?))
+        })?;
+    }
+    Ok(owners)
+}
+
+pub(super) fn batch_jobs(
+    reader: &mut Reader,
+    batch: BatchId,
+    after: Option<JobId>,
+    limit: usize,
+) -> Result<Found, StoreError> {
+    let c = &reader.connection;
+    let Some(last) =
+        one(c, "SELECT last FROM batch WHERE id = ?1", [batch.as_i64()], |row| row.get::<_, i64>(0))?
+    else {
+        return Ok(Found::Ids { ids: Vec::new(), next: None, after: None });
+    };
+    // Ids grow with time and a batch is opened before its jobs, so its jobs lie between the two.
+    let sql = format!(
+        "SELECT {} FROM job WHERE id > ?1 AND id <= ?2 AND state < 5 \
+         AND line IN (SELECT id FROM line WHERE batch = ?3) ORDER BY id LIMIT ?4",
+        codec::HEADER
+    );
+    let from = after.map_or(-1, |id| id.as_i64());
+    let headers = many(c, &sql, params![from, last, batch.as_i64(), limit as i64], codec::header)?;
+    let after = (headers.len() == limit).then(|| headers.last().map(|header| header.id)).flatten();
+    let ids = headers.iter().filter(|header| !header.flags.continuation).map(|header| header.id).collect();
+    Ok(Found::Ids { ids, next: None, after })
+}
+
+pub(super) fn ended(c: &Connection, after: JobId, below: JobId, limit: usize) -> Result<Found, StoreError> {
+    let sql = "SELECT id, state FROM job WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3";
+    let rows = many(c, sql, params![after.as_i64(), below.as_i64(), LOOKED_AT], |row| {
+        Ok((JobId::from_u64(codec::number(row, 0)?), row.get::<_, u8>(1)?))
+    })?;
+    let full = rows.len() == LOOKED_AT as usize;
+    let (mut ids, mut last) = (Vec::new(), None);
+    for (id, state) in &rows {
+        if ids.len() == limit {
+            return Ok(Found::Ids { ids, next: None, after: last });
+        }
+        last = Some(*id);
+        if State::from_number(*state).is_some_and(State::is_final) {
+            ids.push(*id);
+        }
+    }
+    Ok(Found::Ids { ids, next: None, after: last.filter(|_| full) })
+}

@@ -1,0 +1,285 @@
+//! Questions and answers.
+
+use std::sync::Arc;
+
+use turnwise_core::batch::Batch;
+use turnwise_core::event::{Cursor, Event};
+use turnwise_core::ids::{BatchId, JobId, LineId, SessionId};
+use turnwise_core::job::{Header, State};
+use turnwise_core::kind::Kind;
+use turnwise_core::lane::Lane;
+use turnwise_core::lease::Lease;
+use turnwise_core::line::LineKey;
+use turnwise_core::name::Name;
+use turnwise_core::tally::{Account, Tally};
+use turnwise_core::time::Time;
+
+use super::records::{
+    AttemptError, Blob, LimitKey, Message, Pauses, Progress, Schedule, Secret, Session, StepRecord,
+};
+
+/// What can be looked up.
+#[derive(Clone, Debug)]
+pub enum Read {
+    /// Headers, in the order of the ids; unknown ones are left out.
+    Jobs(Vec<JobId>),
+    /// One job with everything about it.
+    Job(JobId),
+    /// Only the finished steps of a job.
+    Steps(JobId),
+    /// One batch.
+    Batch(BatchId),
+    /// Batches, newest first, below an id.
+    Batches {
+        /// Only ids below this.
+        before: Option<BatchId>,
+        /// At most so many.
+        limit: usize,
+    },
+    /// One lane.
+    Lane(Name),
+    /// Lanes that have jobs, by name, after a name.
+    Lanes {
+        /// Only names after this.
+        after: Option<Name>,
+        /// At most so many.
+        limit: usize,
+    },
+    /// Owners with their counts, by name, after a name.
+    Owners {
+        /// Only names after this.
+        after: Option<Name>,
+        /// At most so many.
+        limit: usize,
+    },
+    /// Every kind.
+    Kinds,
+    /// Every session.
+    Sessions,
+    /// Every lease.
+    Leases,
+    /// What is paused.
+    Pauses,
+    /// Every schedule.
+    Schedules,
+    /// One secret.
+    Secret(Name),
+    /// How many run, for each cap.
+    Gauges,
+    /// Jobs that a session runs.
+    Running(SessionId),
+    /// Jobs that are due by a time, earliest first; and the time of the first that is not.
+    Due {
+        /// By when.
+        by: Time,
+        /// At most so many.
+        limit: usize,
+    },
+    /// Unfinished jobs of a batch, by id, after an id; looks at a bounded number of jobs.
+    BatchJobs {
+        /// Which batch.
+        batch: BatchId,
+        /// Only ids after this.
+        after: Option<JobId>,
+        /// At most so many.
+        limit: usize,
+    },
+    /// Ended jobs with ids below a bound, oldest first; looks at a bounded number of jobs.
+    Ended {
+        /// Only ids after this.
+        after: JobId,
+        /// Only ids below this.
+        below: JobId,
+        /// At most so many.
+        limit: usize,
+    },
+    /// Messages of a durable queue, after a number.
+    Messages {
+        /// Which queue.
+        queue: Name,
+        /// Only numbers after this.
+        after: u64,
+        /// At most so many.
+        limit: usize,
+    },
+    /// The time on the store's clock.
+    Clock,
+}
+
+/// A job without its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobRow {
+    /// The header.
+    pub header: Header,
+    /// Kind, owner, batch, priority, limit key.
+    pub line: Arc<LineKey>,
+}
+
+/// A job with everything about it.
+#[derive(Clone, Debug)]
+pub struct Details {
+    /// The job.
+    pub row: JobRow,
+    /// The arguments.
+    pub payload: Blob,
+    /// What it gave.
+    pub result: Option<Blob>,
+    /// Its failed attempts, oldest first.
+    pub errors: Vec<AttemptError>,
+    /// Its finished steps.
+    pub steps: Vec<StepRecord>,
+    /// How far it said it was.
+    pub progress: Option<Progress>,
+    /// Its lane.
+    pub lane: Option<Lane>,
+}
+
+/// An owner and its counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerRow {
+    /// Who.
+    pub owner: Name,
+    /// Weight, quota, backlog.
+    pub account: Account,
+    /// Counts by kind.
+    pub tallies: Vec<(Name, Tally)>,
+}
+
+/// Answers, one for each question.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// Of `Jobs`, `Running`.
+    Jobs(Vec<JobRow>),
+    /// Of `Job`.
+    Job(Option<Box<Details>>),
+    /// Of `Steps`.
+    Steps(Vec<StepRecord>),
+    /// Of `Batch` and `Batches`.
+    Batches(Vec<Batch>),
+    /// Of `Lane` and `Lanes`.
+    Lanes(Vec<Lane>),
+    /// Of `Owners`.
+    Owners(Vec<OwnerRow>),
+    /// Of `Kinds`.
+    Kinds(Vec<Arc<Kind>>),
+    /// Of `Sessions`.
+    Sessions(Vec<Session>),
+    /// Of `Leases`.
+    Leases(Vec<Lease>),
+    /// Of `Pauses`.
+    Pauses(Pauses),
+    /// Of `Schedules`.
+    Schedules(Vec<Schedule>),
+    /// Of `Secret`.
+    Secret(Option<Secret>),
+    /// Of `Gauges`.
+    Gauges(Vec<(LimitKey, u32)>),
+    /// Of `Due`, `BatchJobs` and `Ended`.
+    Ids {
+        /// The jobs.
+        ids: Vec<JobId>,
+        /// `Due`: when the next one is due. The others: where to go on, or nothing if the end was reached.
+        next: Option<Time>,
+        /// Where to go on, unless the end was reached.
+        after: Option<JobId>,
+    },
+    /// Of `Messages`.
+    Messages(Vec<Message>),
+    /// Of `Clock`.
+    Clock(Time),
+}
+
+/// One line to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Want {
+    /// Which line.
+    pub line: LineId,
+    /// Only ids after this.
+    pub after: Option<JobId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// What is ready.
+#[derive(Clone, Debug)]
+pub enum Ready {
+    /// Lines with ready work, by id, after an id.
+    Lines {
+        /// Only ids after this.
+        after: Option<LineId>,
+        /// At most so many.
+        limit: usize,
+    },
+    /// The next jobs of these lines, in submit order.
+    Jobs(Vec<Want>),
+}
+
+/// A job that may be claimed.
+pub type ReadyJob = (JobId, u32);
+
+/// The answer to [`Ready`].
+#[derive(Clone, Debug)]
+pub enum ReadyAnswer {
+    /// Lines and what their jobs have in common.
+    Lines(Vec<(LineId, Arc<LineKey>)>),
+    /// For each line that was asked for, its next jobs.
+    Jobs(Vec<Vec<ReadyJob>>),
+}
+
+/// Events after a cursor.
+#[derive(Clone, Debug)]
+pub struct TailPage {
+    /// Each with its cursor and the time of its commit.
+    pub events: Vec<(Cursor, Time, Event)>,
+    /// Where to go on.
+    pub next: Cursor,
+}
+
+/// The answer of a tail.
+#[derive(Clone, Debug)]
+pub enum Tail {
+    /// The events.
+    Page(TailPage),
+    /// The cursor is older than what is kept.
+    Gone {
+        /// The oldest cursor that can still be read from.
+        oldest: Cursor,
+    },
+}
+
+/// Which jobs to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only in this state.
+    pub state: Option<State>,
+    /// Only of this kind.
+    pub kind: Option<Name>,
+    /// Only of this owner.
+    pub owner: Option<Name>,
+    /// Only of this batch.
+    pub batch: Option<BatchId>,
+    /// Only ids below this.
+    pub before: Option<JobId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A page of jobs. It may hold fewer than asked for although more follow: a page looks at a bounded number
+/// of jobs.
+#[derive(Clone, Debug, Default)]
+pub struct JobsPage {
+    /// The jobs, newest first.
+    pub rows: Vec<JobRow>,
+    /// Where to go on, unless the end was reached.
+    pub before: Option<JobId>,
+}
+
+impl Filter {
+    /// Whether a job is wanted.
+    pub fn matches(&self, row: &JobRow) -> bool {
+        self.state.is_none_or(|state| row.header.state == state)
+            && self.kind.as_ref().is_none_or(|kind| row.line.kind == *kind)
+            && self.owner.as_ref().is_none_or(|owner| row.line.owner == *owner)
+            && self.batch.is_none_or(|batch| row.line.batch == Some(batch))
+    }
+}

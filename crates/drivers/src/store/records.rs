@@ -1,0 +1,151 @@
+//! Records that the store keeps beside job headers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use turnwise_core::cron::{Cron, Missed, Overlap};
+use turnwise_core::ids::{JobId, SessionId};
+use turnwise_core::name::Name;
+use turnwise_core::schedule::Target;
+use turnwise_core::time::Time;
+
+/// Bytes that are shared, not copied: payloads, results, messages.
+pub type Blob = Arc<[u8]>;
+
+/// A worker process's liveness: one heartbeat for all its claims.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Which.
+    pub id: SessionId,
+    /// The node that it belongs to.
+    pub node: Name,
+    /// The number in the ids that this node makes.
+    pub number: u16,
+    /// Slots by pool.
+    pub pools: BTreeMap<Name, u32>,
+    /// Kinds that it has handlers for.
+    pub kinds: BTreeSet<Name>,
+    /// When it was opened.
+    pub opened: Time,
+    /// Until when it lives without another beat, on the store's clock.
+    pub until: Time,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Failure {
+    /// The handler said so.
+    Error,
+    /// The handler panicked.
+    Panic,
+    /// The handler took too long.
+    Deadline,
+    /// The worker died.
+    Lost,
+    /// The payload could not be read.
+    Payload,
+}
+
+/// What is kept of a failed attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptError {
+    /// Which attempt.
+    pub attempt: u16,
+    /// With which fence it ran.
+    pub fence: u32,
+    /// When it began.
+    pub started: Time,
+    /// When it ended.
+    pub ended: Time,
+    /// How it failed.
+    pub failure: Failure,
+    /// What it said.
+    pub error: String,
+}
+
+/// A finished step of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepRecord {
+    /// Its name.
+    pub name: Name,
+    /// What it gave.
+    pub output: Blob,
+}
+
+/// How far a running job says it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// From 0 to 1.
+    pub fraction: f32,
+    /// In words.
+    pub note: String,
+    /// Since when.
+    pub at: Time,
+}
+
+/// What a cap or a rate is counted by: a kind, or a key of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LimitKey {
+    /// The kind.
+    pub kind: Name,
+    /// One of its keys, or the whole kind.
+    pub key: Option<Name>,
+}
+
+/// What is paused. Lanes keep that themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pauses(pub BTreeSet<Target>);
+
+/// A cron line and the job that each of its ticks submits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// Its name.
+    pub name: Name,
+    /// When.
+    pub cron: Cron,
+    /// What about ticks that nobody was there for.
+    pub missed: Missed,
+    /// What about a tick while the last job still runs.
+    pub overlap: Overlap,
+    /// The kind of the job.
+    pub kind: Name,
+    /// Whose turn it takes.
+    pub owner: Name,
+    /// Its payload, as JSON.
+    pub payload: serde_json::Value,
+    /// The last tick that was dealt with.
+    pub last: Time,
+    /// The job of the last tick.
+    pub job: Option<JobId>,
+}
+
+/// A secret, encrypted before it came here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secret {
+    /// Its name.
+    pub name: Name,
+    /// Nonce and ciphertext.
+    pub sealed: Vec<u8>,
+    /// When it is wiped.
+    pub until: Time,
+}
+
+/// A message in a durable queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its number in the queue.
+    pub number: u64,
+    /// What it says.
+    pub body: Blob,
+}
+
+/// A durable queue: its number range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueState {
+    /// The number that the next message gets.
+    pub next: u64,
+    /// How many messages it holds.
+    pub held: u64,
+}
