@@ -16,8 +16,8 @@
 //!   started, gone, returned, blocked, expire ◀───────────────────┘                       claims
 //! ```
 //!
-//! - [`fair`](self) decides between lines that could start, and states the bound that is promised.
-//! - `gates` keeps lines that cannot start out of the rings until something changes.
+//! - `fair` decides between lines that could start, and states the bound that is promised.
+//! - `gates` and `crowd` keep lines that cannot start out of the rings until something changes.
 //! - `reads` keeps a bounded window of every line, fair over lines.
 //! - `memory` keeps a bounded number of lines.
 //!
@@ -26,9 +26,12 @@
 
 mod chain;
 mod claims;
+mod crowd;
 mod fair;
 mod gates;
 mod intern;
+#[cfg(test)]
+mod life;
 mod lines;
 mod memory;
 #[cfg(test)]

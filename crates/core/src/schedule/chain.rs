@@ -2,6 +2,8 @@
 //!
 //! The links live beside the things that are linked, so a thing is in at most one chain per [`Chains`].
 
+use crate::priority::Priority;
+
 /// No index: the end of a chain, or a thing that a line does not have.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -79,6 +81,17 @@ impl Chains {
         Some(first)
     }
 
+    pub(super) fn push_front(&mut self, chain: &mut Chain, item: u32) {
+        self.push_back(chain, item);
+        if chain.len > 1 {
+            self.remove(chain, item);
+            self.links[item as usize] = Link { before: NONE, after: chain.first };
+            self.links[chain.first as usize].before = item;
+            chain.first = item;
+            chain.len += 1;
+        }
+    }
+
     /// The first becomes the last.
     pub(super) fn rotate(&mut self, chain: &mut Chain) {
         if chain.len > 1
@@ -86,6 +99,57 @@ impl Chains {
         {
             self.push_back(chain, first);
         }
+    }
+}
+
+const LEVELS: usize = Priority::MAX.level() as usize + 1;
+
+/// A list for each priority; the first of the highest is the first of all.
+#[derive(Debug, Default)]
+pub(super) struct Levels {
+    chains: [Chain; LEVELS],
+    /// Which of them have any, a bit each.
+    occupied: u16,
+}
+
+impl Levels {
+    pub(super) fn is_empty(&self) -> bool {
+        self.occupied == 0
+    }
+
+    pub(super) fn first(&self) -> Option<u32> {
+        let highest = self.occupied.checked_ilog2()?;
+        self.chains[highest as usize].first()
+    }
+
+    pub(super) fn push_back(&mut self, links: &mut Chains, level: u8, item: u32) {
+        links.push_back(&mut self.chains[usize::from(level)], item);
+        self.occupied |= 1 << level;
+    }
+
+    pub(super) fn push_front(&mut self, links: &mut Chains, level: u8, item: u32) {
+        links.push_front(&mut self.chains[usize::from(level)], item);
+        self.occupied |= 1 << level;
+    }
+
+    pub(super) fn remove(&mut self, links: &mut Chains, level: u8, item: u32) {
+        let chain = &mut self.chains[usize::from(level)];
+        links.remove(chain, item);
+        if chain.is_empty() {
+            self.occupied &= !(1 << level);
+        }
+    }
+
+    /// Removes the first of all.
+    pub(super) fn pop(&mut self, links: &mut Chains) -> Option<u32> {
+        let first = self.first()?;
+        self.remove(links, self.occupied.ilog2() as u8, first);
+        Some(first)
+    }
+
+    /// The first of a level becomes its last.
+    pub(super) fn rotate(&mut self, links: &mut Chains, level: u8) {
+        links.rotate(&mut self.chains[usize::from(level)]);
     }
 }
 
@@ -111,5 +175,25 @@ mod tests {
         assert_eq!(all(&mut chains, &mut one), [2, 4]);
         assert_eq!(all(&mut chains, &mut two), [0]);
         assert!(one.is_empty() && one.first().is_none());
+        chains.push_front(&mut one, 3);
+        chains.push_front(&mut one, 1);
+        chains.push_back(&mut one, 5);
+        assert_eq!(all(&mut chains, &mut one), [1, 3, 5]);
+    }
+
+    #[test]
+    fn the_highest_level_first() {
+        let (mut chains, mut levels) = (Chains::default(), Levels::default());
+        levels.push_back(&mut chains, 0, 10);
+        levels.push_back(&mut chains, 9, 11);
+        levels.push_front(&mut chains, 9, 12);
+        assert_eq!(levels.first(), Some(12));
+        levels.rotate(&mut chains, 9);
+        assert_eq!(levels.first(), Some(11));
+        levels.remove(&mut chains, 9, 11);
+        levels.remove(&mut chains, 9, 12);
+        assert_eq!(levels.first(), Some(10));
+        levels.remove(&mut chains, 0, 10);
+        assert!(levels.is_empty() && levels.first().is_none());
     }
 }

@@ -6,7 +6,7 @@ use crate::ids::{JobId, LineId};
 use crate::time::Time;
 
 use super::chain::NONE;
-use super::gates::{AT_ONCE, KEY, KIND};
+use super::gates::{KEY, KIND};
 use super::lines::{Changed, Place, Waiting};
 use super::outs::Out;
 use super::planner::Planner;
@@ -16,9 +16,7 @@ impl Planner {
     pub fn started(&mut self, job: JobId, version: u32) {
         let Some(out) = self.recall(job, version, false) else { return };
         self.remember_late(&out);
-        let line = &mut self.lines[out.line];
-        line.running += 1;
-        self.gates.start(&line.passage);
+        self.gates.start(&self.lines[out.line].passage);
         self.lines.appraise(out.line);
     }
 
@@ -58,9 +56,7 @@ impl Planner {
     /// [`Planner::set_running`] should tell what runs, if its kind has a cap.
     pub fn ended(&mut self, line: LineId) -> bool {
         let Some(at) = self.lines.find(line) else { return false };
-        let line = &mut self.lines[at];
-        line.running = line.running.saturating_sub(1);
-        self.gates.end(&line.passage);
+        self.gates.end(&self.lines[at].passage);
         self.reopen_counted(at);
         true
     }
@@ -118,7 +114,7 @@ impl Planner {
         let passage = self.lines[at].passage;
         for gate in [passage[KIND], passage[KEY]] {
             if gate != NONE {
-                self.reopen(gate, AT_ONCE);
+                self.reopen(gate);
             }
         }
     }
@@ -128,7 +124,7 @@ impl Planner {
 mod tests {
     use std::time::Duration;
 
-    use super::super::model::{World, line};
+    use super::super::model::{World, line, name, urgent};
     use crate::limits;
 
     #[test]
@@ -145,6 +141,25 @@ mod tests {
         let again: Vec<_> = world.tickets(9).iter().map(|ticket| ticket.job).collect();
         assert_eq!(again, jobs);
         world.planner.check();
+    }
+
+    #[test]
+    fn a_turn_is_given_again_when_its_ticket_is_handed_back() {
+        let mut world = World::new();
+        for owner in ["a", "b", "c"] {
+            world.submit(&line(owner), 10);
+        }
+        world.submit(&line("single"), 1);
+        let first = world.tickets(4);
+        let single = &first[3];
+        for ticket in [&first[1], single] {
+            world.out.remove(&ticket.job);
+            world.planner.returned(ticket.job, ticket.version);
+        }
+        let again = world.tickets(3);
+        let owners: Vec<&str> = again.iter().map(|ticket| &*world.keys[&ticket.line].owner).collect();
+        assert_eq!(owners, ["b", "single", "a"]);
+        assert_eq!((again[0].job, again[1].job), (first[1].job, single.job));
     }
 
     #[test]
@@ -208,6 +223,47 @@ mod tests {
         assert_eq!(new.iter().map(|ticket| (ticket.job, ticket.version)).collect::<Vec<_>>(), [(job, 5)]);
         world.planner.gone(old.job, old.version);
         assert_eq!(world.planner.outstanding(), 1, "the news of the old ticket does not touch the new one");
+    }
+
+    #[test]
+    fn a_job_that_changed_its_line_has_one_ticket_at_a_time() {
+        let mut world = World::new();
+        let (from, to) = (line("a"), urgent("a", 9));
+        let job = world.submit(&from, 1)[0];
+        world.ready.get_mut(&from.id()).unwrap().clear();
+        world.submit_unread(&to, 0);
+        world.ready.get_mut(&to.id()).unwrap().insert(job, 2);
+        world.feed();
+        world.planner.set_free(&name("main"), 9);
+        let tickets = world.planner.plan(world.now, 9).tickets;
+        assert_eq!(tickets.iter().map(|ticket| ticket.version).collect::<Vec<_>>(), [2]);
+        // The other way round: the old line's ticket is out first, and gives way.
+        world.planner.gone(job, 2);
+        world.ready.get_mut(&from.id()).unwrap().insert(job, 3);
+        world.planner.announce(from.id(), &from);
+        world.ready.get_mut(&to.id()).unwrap().clear();
+        world.feed();
+        let low = world.planner.plan(world.now, 1).tickets;
+        world.ready.get_mut(&to.id()).unwrap().insert(job, 4);
+        world.planner.announce(to.id(), &to);
+        world.feed();
+        let high = world.planner.plan(world.now, 9).tickets;
+        assert_eq!((low[0].version, high[0].version, high.len()), (3, 4, 1));
+        assert_eq!(world.planner.outstanding(), 1);
+        world.planner.check();
+    }
+
+    #[test]
+    fn a_refused_claim_has_the_line_looked_at_again() {
+        let mut world = World::new();
+        let key = line("a");
+        let job = world.submit(&key, 1)[0];
+        let ticket = world.tickets(1).remove(0);
+        world.out.clear();
+        world.ready.get_mut(&key.id()).unwrap().insert(job, 5);
+        world.planner.gone(ticket.job, ticket.version);
+        world.feed();
+        assert_eq!(world.tickets(9)[0].version, 5);
     }
 
     #[test]

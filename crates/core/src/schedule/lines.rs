@@ -27,8 +27,8 @@ pub(super) enum Place {
     Idle,
     /// Waiting for its turn.
     Ring,
-    /// In the crowd behind this gate.
-    Behind(u32),
+    /// In the crowd behind this gate of its passage.
+    Behind(usize),
     /// The store refused a claim: not before this time.
     Resting(Time),
 }
@@ -74,6 +74,12 @@ pub(super) struct Line {
     pub(super) key: u32,
     pub(super) level: u8,
     pub(super) passage: Passage,
+    /// Its owner's part of the crowd behind each gate, once it was there.
+    pub(super) clusters: Passage,
+    /// The gate that let it out, while it waits in the ring for the turn that it was let out for.
+    pub(super) let_out_of: u32,
+    /// Whether it had a turn since it was last in a crowd.
+    pub(super) had_turn: bool,
     pub(super) group: u32,
     pub(super) place: Place,
     pub(super) window: VecDeque<Waiting>,
@@ -87,7 +93,6 @@ pub(super) struct Line {
     /// How many jobs its window may hold, if the share allows it.
     pub(super) allowance: usize,
     pub(super) out: u32,
-    pub(super) running: u32,
     /// Something was started since it came into memory.
     pub(super) served: bool,
     pub(super) queue: Queue,

@@ -20,12 +20,15 @@ const TRIES: usize = 16;
 
 impl Planner {
     /// There may be new ready work in this line: it is read when its turn comes. False if there is no room
-    /// for it in memory: announce it again later.
+    /// for it in memory: announce it again later (see [`Planner::needs_scan`]).
     pub fn announce(&mut self, id: LineId, key: &LineKey) -> bool {
         let at = match self.lines.find(id) {
             Some(at) => at,
             None if self.make_room() => self.enter(id, key),
-            None => return false,
+            None => {
+                self.forgot = true;
+                return false;
+            }
         };
         let line = &mut self.lines[at];
         if line.changed == Changed::No {
@@ -40,8 +43,8 @@ impl Planner {
         self.lines.find(line).is_some()
     }
 
-    /// Whether a line with work has left memory since this was last asked: then the lines in the store should
-    /// be announced again.
+    /// Whether a line with work had no room in memory, or had to leave it, since this was last asked: then the
+    /// lines in the store should be announced again.
     pub fn needs_scan(&mut self) -> bool {
         std::mem::take(&mut self.forgot)
     }
@@ -128,6 +131,9 @@ impl Planner {
             key: limit_key,
             level,
             passage,
+            clusters: [NONE; 4],
+            let_out_of: NONE,
+            had_turn: false,
             group,
             place: Place::Idle,
             window: std::collections::VecDeque::new(),
@@ -138,7 +144,6 @@ impl Planner {
             late: Vec::new(),
             allowance: FIRST_READ,
             out: 0,
-            running: 0,
             served: false,
             queue: Queue::None,
             dry: false,
@@ -149,6 +154,7 @@ impl Planner {
         self.displace(at);
         let Some(line) = self.lines.remove(at) else { return };
         self.rings.vacate(line.group);
+        line.clusters.iter().filter(|&&at| at != NONE).for_each(|&at| self.gates.crowds.release(at));
         if line.key != NONE {
             self.names.keys.release(line.key);
             self.drop_key_if_unused(line.key);
@@ -202,7 +208,7 @@ mod tests {
             }
         }
         assert_eq!(turns.len(), keys.len());
-        assert!(world.ready.values().all(|ready| ready.is_empty()));
+        assert!(world.ready.values().all(std::collections::BTreeMap::is_empty));
     }
 
     #[test]

@@ -6,8 +6,10 @@ use crate::ids::{JobId, LineId};
 use crate::name::Name;
 use crate::time::Time;
 
-use super::fair::Rings;
-use super::gates::{AT_ONCE, Closed, Gates, Sleeper};
+use super::chain::NONE;
+use super::crowd::{Coming, Spot};
+use super::fair::{Rings, Why};
+use super::gates::{AT_ONCE, Closed, Gates, KEY, KIND, Sleeper};
 use super::lines::{Lines, Place};
 use super::outs::{Out, Outs};
 use super::rules::Names;
@@ -91,7 +93,7 @@ impl Planner {
         self.cool();
         while let Some(sleeper) = self.gates.due(now) {
             match sleeper {
-                Sleeper::Gate(gate) => self.reopen(gate, AT_ONCE),
+                Sleeper::Gate(gate) => self.reopen(gate),
                 Sleeper::Line(line) => self.wake(line),
             }
         }
@@ -144,30 +146,33 @@ impl Planner {
         while let Some(at) = self.rings.candidate(pool) {
             match self.gates.closed(&self.lines[at].passage, self.now) {
                 None => return Some(at),
-                Some((gate, why)) => self.park(at, gate, why),
+                Some((which, why)) => self.park(at, which, why),
             }
         }
         None
     }
 
-    /// The first job of a line becomes a ticket, unless a ticket for it is out already.
+    /// The first job of a line becomes a ticket. If one for it is out already (it may have come from another
+    /// line), the older version gives way, and nothing is decided yet.
     fn take(&mut self, at: u32, pool: u32) -> Option<Ticket> {
         let waiting = self.lines.pop(at)?;
-        if let Some(out) = self.outs.get(waiting.job) {
-            if out.version >= waiting.version {
-                self.settle_place(at);
-                return None;
+        if let Some(version) = self.outs.get(waiting.job).map(|out| out.version) {
+            if version < waiting.version {
+                self.lines.put_back(at, waiting);
+                self.void(waiting.job, version);
             }
-            self.void(waiting.job, out.version);
+            self.settle_place(at);
+            return None;
         }
         let line = &mut self.lines[at];
         line.out += 1;
         line.served = true;
+        line.had_turn = true;
         self.gates.pass(&line.passage, self.now);
         self.rings.served(line.group);
-        let hall = self.rings.pool_mut(pool);
-        hall.out += 1;
-        hall.served_at = self.now;
+        let counts = self.rings.pool_mut(pool);
+        counts.out += 1;
+        counts.served_at = self.now;
         self.outs.insert(Out { job: waiting.job, version: waiting.version, line: at, pool, at: self.now });
         let ticket = Ticket {
             job: waiting.job,
@@ -175,25 +180,39 @@ impl Planner {
             kind: self.names.kinds.key(line.kind).clone(),
             line: line.id,
         };
+        self.had_its_chance(at);
+        self.let_out_same(at);
         self.settle_place(at);
         Some(ticket)
     }
 
-    /// A line in the ring joins the crowd behind a gate.
-    fn park(&mut self, at: u32, gate: u32, why: Closed) {
+    /// A line joins the crowd behind one of its gates.
+    pub(super) fn park(&mut self, at: u32, which: usize, why: Closed) {
+        let let_out_of = self.lines[at].let_out_of;
         self.displace(at);
-        self.lines[at].place = Place::Behind(gate);
-        self.gates.park(at, gate, why);
+        let line = &mut self.lines[at];
+        let gate = line.passage[which];
+        if line.clusters[which] == NONE {
+            line.clusters[which] = self.gates.crowds.cluster(gate, line.owner);
+        }
+        let spot = Spot { cluster: line.clusters[which], level: line.level };
+        let had_turn = std::mem::take(&mut line.had_turn);
+        let coming = match let_out_of == gate {
+            true => Coming::NoTurn,
+            false if had_turn => Coming::HadTurn,
+            false => Coming::New,
+        };
+        self.gates.park(at, gate, spot, coming, why);
+        line.place = Place::Behind(which);
         self.lines.appraise(at);
     }
 
-    /// A line that is paused needs no reading.
-    pub(super) fn hold_back(&mut self, at: u32, gate: u32) {
-        self.park(at, gate, Closed::Paused);
-    }
-
-    /// A line rests until a time.
+    /// A line rests until a time, or until the later one that it was told before.
     pub(super) fn rest(&mut self, at: u32, until: Time) {
+        let until = match self.lines[at].place {
+            Place::Resting(before) => before.max(until),
+            _ => until,
+        };
         self.displace(at);
         self.lines[at].place = Place::Resting(until);
         self.gates.rest(at, until);
@@ -205,24 +224,56 @@ impl Planner {
         let line = &mut self.lines[at];
         match std::mem::replace(&mut line.place, Place::Idle) {
             Place::Idle => {}
-            Place::Ring => self.rings.leave(line.group, at),
-            Place::Behind(gate) => self.gates.unpark(at, gate),
+            Place::Ring => {
+                self.rings.leave(line.group, at, Why::HeldBack);
+                self.had_its_chance(at);
+            }
+            Place::Behind(which) => {
+                let spot = Spot { cluster: line.clusters[which], level: line.level };
+                self.gates.unpark(at, line.passage[which], spot);
+            }
             Place::Resting(until) => self.gates.unrest(at, until),
         }
     }
 
     /// A line that has left its crowd or has rested looks for its place again.
     fn wake(&mut self, at: u32) {
-        self.lines[at].place = Place::Idle;
+        let line = &mut self.lines[at];
+        if let Place::Behind(which) = line.place {
+            line.let_out_of = line.passage[which];
+        }
+        line.place = Place::Idle;
         self.settle_place(at);
+        if self.lines[at].place == Place::Idle {
+            self.had_its_chance(at);
+        }
+    }
+
+    /// A line that a gate let out has had its turn, or cannot have it.
+    pub(super) fn had_its_chance(&mut self, at: u32) {
+        let gate = std::mem::replace(&mut self.lines[at].let_out_of, NONE);
+        if gate != NONE {
+            self.gates.came_back(gate);
+        }
+    }
+
+    fn wake_all(&mut self, mut woken: Vec<u32>) {
+        woken.drain(..).for_each(|at| self.wake(at));
+        self.woken = woken;
     }
 
     /// Something changed at a gate: lines that it lets out look for their place again.
-    pub(super) fn reopen(&mut self, gate: u32, most: usize) {
+    pub(super) fn reopen(&mut self, gate: u32) {
         let mut woken = std::mem::take(&mut self.woken);
-        self.gates.review(gate, self.now, most, &mut woken);
-        woken.drain(..).for_each(|at| self.wake(at));
-        self.woken = woken;
+        self.gates.reopen(gate, self.now, &mut woken);
+        self.wake_all(woken);
+    }
+
+    /// The reason why lines stand behind a gate is no more.
+    pub(super) fn disperse(&mut self, gate: u32) {
+        let mut woken = std::mem::take(&mut self.woken);
+        self.gates.disperse(gate, &mut woken);
+        self.wake_all(woken);
     }
 
     /// Lets lines out of a gate that is ajar; whether there were any.
@@ -230,31 +281,23 @@ impl Planner {
         let mut woken = std::mem::take(&mut self.woken);
         self.gates.release_ajar(self.now, most, &mut woken);
         let any = !woken.is_empty();
-        woken.drain(..).for_each(|at| self.wake(at));
-        self.woken = woken;
+        self.wake_all(woken);
         any
     }
-}
 
-#[cfg(test)]
-impl Planner {
-    /// Everything that must hold between two calls.
-    pub(super) fn check(&self) {
-        let mut held = 0;
-        let mut reserved = 0;
-        let mut outs = 0;
-        for at in self.lines.indexes() {
+    /// Lets out the next line of the same owner behind the same gates.
+    fn let_out_same(&mut self, at: u32) {
+        for which in [KIND, KEY] {
             let line = &self.lines[at];
-            held += line.window.len();
-            reserved += line.reading.map_or(0, |reading| reading.reserved);
-            outs += line.out as usize;
-            assert!(line.window.iter().is_sorted_by(|a, b| a.job < b.job));
-            assert!(line.place != Place::Ring || !line.window.is_empty());
-            assert!(line.place != Place::Idle || line.window.is_empty());
-            assert!(!line.window.iter().any(|waiting| self.outs.get(waiting.job).is_some()));
+            let (gate, cluster) = (line.passage[which], line.clusters[which]);
+            if cluster == NONE {
+                continue;
+            }
+            self.gates.crowds.served(cluster);
+            if let Some(next) = self.gates.release_same(gate, cluster) {
+                self.wake(next);
+            }
         }
-        assert_eq!((held, reserved, outs), (self.lines.held, self.lines.reserved, self.outs.len()));
-        assert!(self.lines.len() <= crate::limits::LINES_IN_MEMORY);
     }
 }
 

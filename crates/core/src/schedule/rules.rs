@@ -7,8 +7,8 @@ use crate::limits;
 use crate::name::Name;
 use crate::rate::Rate;
 
-use super::fair::NO_POOL;
-use super::gates::{AT_ONCE, Gate};
+use super::fair::{NO_POOL, Why};
+use super::gates::Gate;
 use super::intern::Intern;
 use super::lines::Place;
 use super::planner::Planner;
@@ -85,6 +85,9 @@ impl Planner {
     /// [`Planner::set_running`] should tell what runs already.
     pub fn set_kind(&mut self, kind: &Name, rules: KindRules) {
         let at = self.kind_named(kind);
+        if self.names.kinds[at].rules.as_ref() == Some(&rules) {
+            return;
+        }
         let pool = self.rings.pool_named(&rules.pool);
         let moved = self.names.kinds[at].pool != pool;
         let entry = &mut self.names.kinds[at];
@@ -102,9 +105,9 @@ impl Planner {
             self.names.keys.indexes().filter(|&key| self.names.keys.key(key).0 == at).collect();
         for key in keys {
             self.set_key_rules(key);
-            self.reopen(self.names.keys[key].gate, usize::MAX);
+            self.disperse(self.names.keys[key].gate);
         }
-        self.reopen(gate_at, usize::MAX);
+        self.disperse(gate_at);
     }
 
     /// How many turns an owner has when others have one: 1 unless set, at most [`limits::WEIGHT`].
@@ -142,7 +145,9 @@ impl Planner {
 
     fn close_or_open(&mut self, gate: u32, paused: bool) {
         self.gates.gate_mut(gate).paused = paused;
-        self.reopen(gate, usize::MAX);
+        if !paused {
+            self.disperse(gate);
+        }
     }
 
     /// How many more tickets may be out for this pool now; planning counts it down.
@@ -157,7 +162,7 @@ impl Planner {
         let key = limit_key.map(|key| self.key_named(kind, key));
         let gate = key.map_or(self.names.kinds[kind].gate, |key| self.names.keys[key].gate);
         self.gates.gate_mut(gate).running = running;
-        self.reopen(gate, AT_ONCE);
+        self.reopen(gate);
         key.into_iter().for_each(|key| self.drop_key_if_unused(key));
         self.drop_kind_if_unused(kind);
     }
@@ -207,7 +212,7 @@ impl Planner {
             let group = self.rings.reserve(owner, pool, weight, line.level, line.batch);
             line.group = group;
             if line.place == Place::Ring {
-                self.rings.leave(old, at);
+                self.rings.leave(old, at, Why::NoJob);
                 self.rings.join(group, at);
             }
             self.rings.vacate(old);
