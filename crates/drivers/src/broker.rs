@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use turnwise_core::name::Name;
+use turnwise_core::refusal::Refusal;
 
 use crate::store::{Answer, Blob, StoreError};
 
@@ -74,6 +75,15 @@ pub enum BrokerError {
     /// Not declared.
     #[error("queue `{0}` is not declared")]
     UnknownQueue(Name),
+    /// Durable, but nowhere to keep it.
+    #[error("queue `{0}` is durable, but this broker has no store: give it one, or declare it transient")]
+    NoStore(Name),
+    /// Not with this consumer.
+    #[error("delivery {0} is not open: it was settled before, or another consumer has it")]
+    UnknownDelivery(u64),
+    /// Too large, or refused by the store behind durable queues.
+    #[error(transparent)]
+    Refused(Refusal),
     /// The connection is gone; it is being restored.
     #[error("the broker cannot be reached: {0}")]
     Unreachable(String),

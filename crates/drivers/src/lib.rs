@@ -4,8 +4,13 @@
 
 pub mod broker;
 pub mod clock;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+pub mod in_process;
 pub mod leases;
 mod ledger;
 pub mod memory;
+pub mod open;
 pub mod sqlite;
 pub mod store;
+pub mod store_leases;

@@ -34,13 +34,14 @@ pub struct MemoryStore {
 
 struct Inner {
     working: Working<Rows>,
-    last_block: u64,
+    /// The cursor of the last event.
+    last: Cursor,
 }
 
 impl MemoryStore {
     /// An empty store that judges by this clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let inner = Inner { working: Working::new(Rows::default()), last_block: 0 };
+        let inner = Inner { working: Working::new(Rows::default()), last: Cursor::START };
         MemoryStore { inner: Mutex::new(inner), clock, hints: broadcast::channel(HINTS).0 }
     }
 
@@ -48,23 +49,13 @@ impl MemoryStore {
     pub fn commit_now(&self, units: &[Unit]) -> Result<Vec<Outcome>, StoreError> {
         let now = self.clock.now();
         let mut inner = self.lock();
-        let inner = &mut *inner;
-        let mut outcomes = Vec::with_capacity(units.len());
-        for unit in units {
-            outcomes.push(ledger::execute(&mut inner.working, unit, now)?);
+        let committed = inner.commit(units, now);
+        if committed.is_err() {
+            inner.working.discard();
         }
-        let working = &mut inner.working;
-        working.backend.flush(&mut working.tables)?;
-        let events = std::mem::take(&mut working.events);
-        let lines = hinted(working)?;
-        working.tidy();
-        if !events.is_empty() {
-            inner.last_block += 1;
-            working.backend.blocks.insert(inner.last_block, (now, events.clone()));
-        }
-        let cursor = Cursor::new(inner.last_block, events.len().saturating_sub(1) as u16);
+        let (outcomes, hint) = committed?;
         // Nobody listening is fine: hints are only hints.
-        let _ = self.hints.send(Arc::new(Committed { cursor, at: now, events, ready: lines }));
+        let _ = self.hints.send(Arc::new(hint));
         Ok(outcomes)
     }
 
@@ -75,6 +66,44 @@ impl MemoryStore {
             guard.working.discard();
             guard
         })
+    }
+}
+
+impl Inner {
+    fn commit(&mut self, units: &[Unit], now: Time) -> Result<(Vec<Outcome>, Committed), StoreError> {
+        let mut outcomes = Vec::with_capacity(units.len());
+        for unit in units {
+            outcomes.push(ledger::execute(&mut self.working, unit, now)?);
+        }
+        let working = &mut self.working;
+        working.backend.flush(&mut working.tables)?;
+        let events = std::mem::take(&mut working.events);
+        let ready = hinted(working)?;
+        working.tidy();
+        for (block, events) in blocks(self.last, &events) {
+            self.last = last_of(block, events);
+            working.backend.blocks.insert(block, (now, events.to_vec()));
+        }
+        Ok((outcomes, Committed { cursor: self.last, at: now, events, ready }))
+    }
+}
+
+/// The blocks that the events of a commit make: one, unless they are more than a block can hold.
+pub(crate) fn blocks(last: Cursor, events: &[Event]) -> impl Iterator<Item = (u64, &[Event])> {
+    (last.block() + 1..).zip(events.chunks(limits::EVENTS_PER_BLOCK))
+}
+
+/// The cursor of the last event of a block.
+pub(crate) fn last_of(block: u64, events: &[Event]) -> Cursor {
+    Cursor::new(block, events.len().saturating_sub(1) as u16)
+}
+
+/// Whoever has not read this far may have missed events: all of this block and the ones before are gone. It
+/// is enough to know the oldest block that is kept, because the last one always is.
+pub(crate) fn trimmed(oldest: Option<u64>) -> Cursor {
+    match oldest.unwrap_or(0) {
+        0 | 1 => Cursor::START,
+        kept => Cursor::new(kept - 1, u16::MAX),
     }
 }
 
@@ -135,9 +164,9 @@ impl Store for MemoryStore {
         let limit = limit.min(limits::PAGE_ROWS);
         let inner = self.lock();
         let blocks: &BTreeMap<u64, (Time, Vec<Event>)> = &inner.working.backend.blocks;
-        let trimmed = inner.working.backend.trimmed;
-        let tail = if after.block() < trimmed {
-            Tail::Gone { oldest: Cursor::new(trimmed, u16::MAX) }
+        let oldest = trimmed(blocks.keys().next().copied());
+        let tail = if after < oldest {
+            Tail::Gone { oldest }
         } else {
             let blocks =
                 blocks.range(after.block()..).map(|(block, (at, events))| (*block, *at, events.clone()));

@@ -3,6 +3,7 @@
 //! Every answered commit is on the disk (WAL, `synchronous=FULL`). The writer never waits to fill a group: it
 //! takes what has come while it was busy. Checkpoints happen on their own thread, off the commit path.
 
+mod backup;
 mod checkpoint;
 mod codec;
 mod lists;
@@ -26,9 +27,12 @@ use crate::store::{
     Answer, Committed, Filter, Found, JobsPage, Outcome, Read, Ready, ReadyAnswer, Store, StoreError, Tail,
     Unit,
 };
+pub use backup::{Inspection, backup, inspect};
 use reads::LineCache;
 use writer::{Request, Writer};
 
+/// The database's name in its directory.
+const DATABASE: &str = "turnwise.db";
 /// Hints that a slow listener may be behind before it misses some.
 const HINTS: usize = 1_024;
 /// Calls that may wait for the writer before further callers wait in turn.
@@ -68,7 +72,7 @@ impl SqliteStore {
     /// Opens the store in a directory, alone.
     pub fn open(options: &SqliteOptions, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let lock = lock::DirectoryLock::take(&options.directory)?;
-        let path = options.directory.join("turnwise.db");
+        let path = options.directory.join(DATABASE);
         let connection = schema::open(&path, options.most_bytes)?;
         let hints = broadcast::channel(HINTS).0;
         let (requests, inbox) = mpsc::channel(WAITING_CALLS);

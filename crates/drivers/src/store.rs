@@ -24,8 +24,8 @@ pub use read::{
 };
 pub use receipt::{Claimed, Receipt, Submitted};
 pub use records::{
-    AttemptError, Blob, Failure, LimitKey, Message, Pauses, Progress, QueueState, Schedule, Secret, Session,
-    StepRecord,
+    AttemptError, Blob, Failure, LimitKey, Message, NodeNumbers, Pauses, Progress, QueueState, Schedule,
+    Secret, Session, StepRecord,
 };
 pub use unit::{
     Claim, Control, LaneChoice, LeaseUnit, NewBatch, NewJob, NewThen, QueueUnit, SessionUnit, Settle, Start,

@@ -4,6 +4,7 @@ use turnwise_core::batch::{Batch, Continuation, Phase, Turn};
 use turnwise_core::event::{Cause, Event};
 use turnwise_core::ids::{BatchId, JobId};
 use turnwise_core::job::State;
+use turnwise_core::line::LineKey;
 use turnwise_core::machine::Command;
 use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
@@ -16,15 +17,16 @@ pub(super) fn load<B: Backend>(w: &mut Working<B>, id: BatchId) -> Result<Batch,
     Ok(w.get::<spaces::Batches>(&id)?.ok_or(Refusal::UnknownBatch(id))?)
 }
 
-/// Opens a batch. One with the same id and name is the same batch, sent again.
+/// Opens a batch. One with the same id, name, owner and continuation is the same batch, sent again.
+/// Whether it is new.
 pub(super) fn open<B: Backend>(w: &mut Working<B>, new: &NewBatch, now: Time) -> Result<bool, Trouble> {
+    let then = new.then.as_ref().map(|then| Continuation { job: then.job.id, when: then.when });
     if let Some(batch) = w.get::<spaces::Batches>(&new.id)? {
-        if batch.name == new.name && batch.owner == new.owner {
+        if batch.name == new.name && batch.owner == new.owner && batch.then == then {
             return Ok(false);
         }
         return Err(Refusal::Invalid(format!("batch id {} is taken: make a new id", new.id)).into());
     }
-    let then = new.then.as_ref().map(|then| Continuation { job: then.job.id, when: then.when });
     let batch = Batch {
         id: new.id,
         name: new.name.clone(),
@@ -54,7 +56,8 @@ pub(super) fn add<B: Backend>(
     grower: Option<BatchId>,
 ) -> Result<(), Trouble> {
     let mut batch = load(w, id)?;
-    if grower == Some(id) { batch.grow(1, job) } else { batch.add(1, job) }?;
+    let grows = grower == Some(id) && batch.phase != Phase::Open;
+    if grows { batch.grow(1, job) } else { batch.add(1, job) }?;
     w.put::<spaces::Batches>(id, batch);
     Ok(())
 }
@@ -102,11 +105,8 @@ pub(super) fn cancel<B: Backend>(w: &mut Working<B>, id: BatchId, now: Time) -> 
             batch.phase = Phase::Settled;
             let then = batch.then;
             w.put::<spaces::Batches>(id, batch);
-            if let Some(then) = then {
-                let header = w.job(then.job)?;
-                effects::apply(w, &header, Command::Cancel, Cause::Cancelled, now)?;
-            }
             w.events.push(Event::BatchCancelled(id));
+            cancel_job(w, then, now)?;
         }
         Phase::Open | Phase::Sealed if batch.cancel => {}
         Phase::Open | Phase::Sealed => {
@@ -120,11 +120,9 @@ pub(super) fn cancel<B: Backend>(w: &mut Working<B>, id: BatchId, now: Time) -> 
             let then = batch.then;
             w.put::<spaces::Batches>(id, batch);
             w.events.push(Event::BatchCancelled(id));
-            if let Some(then) = then.filter(|_| empty) {
-                let header = w.job(then.job)?;
-                effects::apply(w, &header, Command::Cancel, Cause::Cancelled, now)?;
-            }
-            if !empty {
+            if empty {
+                cancel_job(w, then, now)?;
+            } else {
                 settle_if_over(w, id, now)?;
             }
         }
@@ -170,12 +168,31 @@ fn take<B: Backend>(w: &mut Working<B>, id: BatchId, turn: Turn, now: Time) -> R
     }
 }
 
-/// The continuation's turn. One that was cancelled meanwhile stays cancelled.
-fn release_job<B: Backend>(w: &mut Working<B>, job: JobId, now: Time) -> Result<(), Trouble> {
-    let mut header = w.job(job)?;
-    if header.state != State::Waiting {
-        return Ok(());
+/// A continuation that was cancelled before its batch settled stays so: nothing would hold it back.
+pub(super) fn may_replay_continuation<B: Backend>(w: &mut Working<B>, line: &LineKey) -> Result<(), Trouble> {
+    let Some(id) = line.batch else { return Ok(()) };
+    match w.get::<spaces::Batches>(&id)? {
+        Some(batch) if batch.phase != Phase::Settled => {
+            let text = format!("batch {id} has not settled: its continuation can be replayed when it has");
+            Err(Refusal::Invalid(text).into())
+        }
+        _ => Ok(()),
     }
+}
+
+/// The continuation shall not be. One that was cancelled meanwhile is so already, and may be forgotten.
+fn cancel_job<B: Backend>(w: &mut Working<B>, then: Option<Continuation>, now: Time) -> Result<(), Trouble> {
+    let Some(then) = then else { return Ok(()) };
+    match w.get::<spaces::Jobs>(&then.job)?.filter(|header| header.state == State::Waiting) {
+        Some(header) => effects::apply(w, &header, Command::Cancel, Cause::Cancelled, now).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// The continuation's turn. One that was cancelled meanwhile stays cancelled, and may be forgotten.
+fn release_job<B: Backend>(w: &mut Working<B>, job: JobId, now: Time) -> Result<(), Trouble> {
+    let found = w.get::<spaces::Jobs>(&job)?.filter(|header| header.state == State::Waiting);
+    let Some(mut header) = found else { return Ok(()) };
     if let Some(place) = header.place {
         let lane = w.get::<spaces::Lanes>(&place.lane)?;
         let lane = lane.ok_or_else(|| StoreError::Broken(format!("lane {} is missing", place.lane)))?;

@@ -2,7 +2,6 @@
 //! commit itself, so that no failover can exceed them.
 
 use turnwise_core::event::Cause;
-use turnwise_core::kind::Kind;
 use turnwise_core::line::LineKey;
 use turnwise_core::machine::{self, Command};
 use turnwise_core::refusal::Refusal;
@@ -10,7 +9,7 @@ use turnwise_core::schedule::Target;
 use turnwise_core::time::Time;
 
 use super::working::spaces;
-use super::{Backend, Trouble, Working, effects, limits, session};
+use super::{Backend, Trouble, Working, effects, lease, limits, session};
 use crate::store::{Claim, Claimed, Receipt, StoreError};
 
 pub(super) fn claim<B: Backend>(w: &mut Working<B>, claim: &Claim, now: Time) -> Result<Receipt, Trouble> {
@@ -22,7 +21,7 @@ pub(super) fn claim<B: Backend>(w: &mut Working<B>, claim: &Claim, now: Time) ->
     let kind = w.kind(&line.kind)?;
     not_paused(w, &line)?;
     batch_alive(w, &line)?;
-    lease_held(w, &kind, claim.term, now)?;
+    lease::claimed_under(w, &kind, claim.job, claim.term, now)?;
     limits::start(w, &line, &kind, now)?;
     let header = step.header;
     let cause = Cause::Claimed { session: claim.session, fence: header.fence, attempt: header.attempt };
@@ -49,21 +48,8 @@ fn not_paused<B: Backend>(w: &mut Working<B>, line: &LineKey) -> Result<(), Trou
 fn batch_alive<B: Backend>(w: &mut Working<B>, line: &LineKey) -> Result<(), Trouble> {
     let Some(id) = line.batch else { return Ok(()) };
     match w.get::<spaces::Batches>(&id)? {
-        Some(batch) if batch.cancel => Err(Refusal::BatchCancelled(id).into()),
+        // Once it has settled, what still comes was asked for: its continuation, or a replay.
+        Some(batch) if batch.cancel && batch.pending() > 0 => Err(Refusal::BatchCancelled(id).into()),
         _ => Ok(()),
-    }
-}
-
-fn lease_held<B: Backend>(
-    w: &mut Working<B>,
-    kind: &Kind,
-    term: Option<u64>,
-    now: Time,
-) -> Result<(), Trouble> {
-    let Some(name) = &kind.lease else { return Ok(()) };
-    let lease = w.get::<spaces::Leases>(name)?;
-    match (lease, term) {
-        (Some(lease), Some(term)) => Ok(lease.check(term, now)?),
-        _ => Err(Refusal::StaleTerm(name.clone()).into()),
     }
 }

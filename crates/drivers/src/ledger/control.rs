@@ -44,12 +44,14 @@ fn direct<B: Backend>(
     effects::apply(w, &header, command, cause, now).map(Receipt::Moved)
 }
 
-/// A replayed job joins the tail of its lane. A continuation whose batch has not settled cannot be replayed:
-/// nothing would hold it back.
+/// A replayed job joins the tail of its lane.
 fn replay<B: Backend>(w: &mut Working<B>, job: JobId, now: Time) -> Result<Receipt, Trouble> {
     let mut header = w.job(job)?;
     machine::apply(&header, Command::Replay { waits: false }, now)?;
     let line = w.line(header.line)?;
+    if header.flags.continuation {
+        batch::may_replay_continuation(w, &line)?;
+    }
     let mut waits = false;
     if let Some(place) = header.place {
         let lane = w.get::<spaces::Lanes>(&place.lane)?;
@@ -63,8 +65,14 @@ fn replay<B: Backend>(w: &mut Working<B>, job: JobId, now: Time) -> Result<Recei
     Ok(Receipt::Moved(step.header.state))
 }
 
-fn pause<B: Backend>(w: &mut Working<B>, target: &Target, paused: bool) -> Result<Receipt, Trouble> {
+pub(super) fn pause<B: Backend>(
+    w: &mut Working<B>,
+    target: &Target,
+    paused: bool,
+) -> Result<Receipt, Trouble> {
     match target {
+        // What is gone can still be resumed: it may be in the way of a job that was replayed.
+        _ if !paused => {}
         Target::Kind(kind) => drop(w.kind(kind)?),
         Target::Batch(id) => drop(batch::load(w, *id)?),
         Target::Owner(_) => {}
@@ -91,7 +99,8 @@ fn set_owner<B: Backend>(
     }
     let mut account = w.get::<spaces::Accounts>(owner)?.unwrap_or_default();
     account.weight = weight.unwrap_or(account.weight);
-    account.quota = quota.unwrap_or(account.quota);
+    // Databases count with a sign.
+    account.quota = quota.unwrap_or(account.quota).min(i64::MAX as u64);
     w.put::<spaces::Accounts>(owner.clone(), account);
     w.events.push(Event::OwnerChanged(owner.clone()));
     Ok(Receipt::Accepted)

@@ -28,6 +28,12 @@ pub(super) fn carry_out<B: Backend>(
     write(w, &header, Some(from), line, cause)?;
     if step.ends_run() {
         limits::ended(w, line, kind)?;
+        if kind.lease.is_some() {
+            w.remove::<spaces::Terms>(&header.id)?;
+        }
+        if !step.settles() && lane::hold_if_standing(w, &header, now)? {
+            return Ok(State::Waiting);
+        }
     }
     if step.settles() {
         backlog(w, line, -1)?;

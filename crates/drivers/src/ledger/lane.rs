@@ -2,7 +2,7 @@
 
 use turnwise_core::event::{Cause, Event};
 use turnwise_core::ids::LaneId;
-use turnwise_core::job::{Header, Place};
+use turnwise_core::job::{Header, Place, State};
 use turnwise_core::lane::{Lane, OnDead};
 use turnwise_core::machine::Command;
 use turnwise_core::name::Name;
@@ -76,27 +76,42 @@ pub(super) fn pause<B: Backend>(
     let id = Lane::id_of(name);
     let found = w.get::<spaces::Lanes>(&id)?.filter(|lane| lane.name == *name);
     let mut lane = found.ok_or_else(|| Refusal::UnknownLane(name.clone()))?;
-    if lane.paused == paused && !(lane.halted && !paused) {
+    if lane.paused == paused && (paused || !lane.halted) {
         return Ok(Receipt::Accepted);
     }
     lane.paused = paused;
     lane.halted &= paused;
     let head = lane.head;
     w.events.push(Event::LanePaused(id, paused));
-    w.put::<spaces::Lanes>(id, lane.clone());
+    w.put::<spaces::Lanes>(id, lane);
     if !paused {
         advance(w, id, now)?;
     } else if let Some(head) = head {
         let header = w.job(head)?;
-        // A running head runs on; the lane stands still behind it.
-        if header.state != turnwise_core::job::State::Running {
-            lane.head = None;
-            lane.waiting += 1;
-            w.put::<spaces::Lanes>(id, lane);
-            effects::apply(w, &header, Command::Hold, Cause::Held, now)?;
+        // A running head runs on; the lane stands still behind it, and holds it if it comes back.
+        if header.state != State::Running {
+            hold_if_standing(w, &header, now)?;
         }
     }
     Ok(Receipt::Accepted)
+}
+
+/// Puts an idle head back among the waiting if its lane stands still. Whether it did.
+pub(super) fn hold_if_standing<B: Backend>(
+    w: &mut Working<B>,
+    header: &Header,
+    now: Time,
+) -> Result<bool, Trouble> {
+    let Some(place) = header.place.filter(|place| place.position > 0) else { return Ok(false) };
+    let mut lane = load(w, place.lane)?;
+    if !lane.stands() || lane.head != Some(header.id) {
+        return Ok(false);
+    }
+    lane.head = None;
+    lane.waiting += 1;
+    w.put::<spaces::Lanes>(lane.id, lane);
+    effects::apply(w, header, Command::Hold, Cause::Held, now)?;
+    Ok(true)
 }
 
 fn load<B: Backend>(w: &mut Working<B>, id: LaneId) -> Result<Lane, Trouble> {

@@ -9,7 +9,7 @@ use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 
 use super::working::spaces;
-use super::{Backend, Trouble, Working, effects, submit};
+use super::{Backend, Trouble, Working, effects, lease, submit};
 use crate::store::{AttemptError, Failure, Receipt, Settle, Verdict};
 
 pub(super) fn settle<B: Backend>(w: &mut Working<B>, settle: &Settle, now: Time) -> Result<Receipt, Trouble> {
@@ -26,6 +26,10 @@ pub(super) fn settle<B: Backend>(w: &mut Working<B>, settle: &Settle, now: Time)
         Verdict::Released => Command::Release { fence },
     };
     let mut step = machine::apply(&header, command, now)?;
+    // Giving a job back is always allowed: it is what a holder does that has lost its lease.
+    if settle.verdict != Verdict::Released {
+        lease::still_held(w, &kind, header.id, now)?;
+    }
     if let Verdict::Done(result) = &settle.verdict {
         Refusal::unless_within("a fan-out, in jobs,", settle.submission.jobs.len(), most::JOBS_PER_FANOUT)?;
         if !settle.submission.is_empty() {
@@ -87,8 +91,9 @@ pub(super) fn record_error<B: Backend>(
         error: text[..end].to_owned(),
     };
     w.put::<spaces::Errors>((header.id, header.fence), error);
-    if let Some(old) = header.fence.checked_sub(most::ERRORS_KEPT as u32) {
-        w.remove::<spaces::Errors>(&(header.id, old))?;
+    // Before so many claims there cannot be more errors than are kept.
+    if header.fence as usize > most::ERRORS_KEPT {
+        w.drop_old_errors(header.id)?;
     }
     Ok(())
 }

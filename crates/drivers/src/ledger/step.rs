@@ -8,7 +8,7 @@ use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 
 use super::working::spaces;
-use super::{Backend, Trouble, Working, submit};
+use super::{Backend, Trouble, Working, lease, submit};
 use crate::store::{Progress, Receipt, StepDone};
 
 /// A step that is there already is the same step, sent again: what it submitted is not submitted twice.
@@ -21,6 +21,10 @@ pub(super) fn step<B: Backend>(w: &mut Working<B>, step: &StepDone, now: Time) -
         return Ok(Receipt::Accepted);
     }
     let line = w.line(header.line)?;
+    let kind = w.kind(&line.kind)?;
+    lease::still_held(w, &kind, step.job, now)?;
+    let count = w.backend.count_steps(&mut w.tables, step.job)?;
+    Refusal::unless_within("a job, in steps,", count + 1, most::STEPS_PER_JOB)?;
     if !step.submission.is_empty() {
         submit::submit(w, &step.submission, line.batch, now)?;
     }
@@ -42,7 +46,10 @@ pub(super) fn progress<B: Backend>(
     let header = w.job(job)?;
     machine::apply(&header, Command::Touch { fence }, now)?;
     Refusal::unless_within("a progress note, in bytes,", progress.note.len(), most::NOTE_BYTES)?;
+    if !(0.0..=1.0).contains(&progress.fraction) {
+        return Err(Refusal::Invalid("progress goes from 0 to 1".into()).into());
+    }
     w.get::<spaces::ProgressOf>(&job)?;
-    w.put::<spaces::ProgressOf>(job, progress.clone());
+    w.put::<spaces::ProgressOf>(job, Progress { at: now, ..progress.clone() });
     Ok(Receipt::Accepted)
 }

@@ -29,9 +29,13 @@ pub(super) fn submit<B: Backend>(
     let mut last_line = None;
     let mut continuations = Vec::new();
     for new in &submission.open {
-        batch::open(w, new, now)?;
+        let opened = batch::open(w, new, now)?;
         if let Some(then) = &new.then {
-            continuations.push(accept(w, &then.job, true, None, &mut last_line, now)?);
+            continuations.push(match opened {
+                true => accept_continuation(w, new.id, &then.job, now)?,
+                // It came with its batch, and may have ended and been forgotten since.
+                false => Submitted { id: then.job.id, existing: true },
+            });
         }
     }
     for job in &submission.jobs {
@@ -42,6 +46,25 @@ pub(super) fn submit<B: Backend>(
     }
     accepted.extend(continuations);
     Ok(accepted)
+}
+
+/// Accepts the job that follows a batch. It belongs to the batch, but is not counted in it.
+fn accept_continuation<B: Backend>(
+    w: &mut Working<B>,
+    batch: BatchId,
+    job: &NewJob,
+    now: Time,
+) -> Result<Submitted, Trouble> {
+    if job.batch.is_some_and(|other| other != batch) {
+        return Err(Refusal::Invalid("a continuation belongs to its own batch, to no other".into()).into());
+    }
+    let job = NewJob { batch: Some(batch), ..job.clone() };
+    let submitted = accept(w, &job, true, None, &mut None, now)?;
+    if submitted.id != job.id {
+        let text = format!("the continuation's unique key belongs to job {}: choose another", submitted.id);
+        return Err(Refusal::Invalid(text).into());
+    }
+    Ok(submitted)
 }
 
 type KnownLine = Option<(LineId, Arc<LineKey>)>;
@@ -58,13 +81,12 @@ fn accept<B: Backend>(
     let due = due(job.start, now)?;
     Refusal::unless_within("a payload, in bytes,", job.payload.len(), most::PAYLOAD_BYTES)?;
     let (line_id, line) = line_of(w, job, last_line)?;
-    if w.backend.may_have(job.id)
-        && w.get::<spaces::Jobs>(&job.id)?.is_some_and(|known| known.line == line_id)
-    {
+    if let Some(known) = w.known_job(job.id)? {
+        // A continuation is not counted in its batch: it must not stand for a job that is.
+        if known.line != line_id || known.flags.continuation != continuation {
+            return Err(Refusal::IdTaken(job.id).into());
+        }
         return Ok(Submitted { id: job.id, existing: true });
-    }
-    if w.backend.may_have(job.id) && w.get::<spaces::Jobs>(&job.id)?.is_some() {
-        return Err(Refusal::IdTaken(job.id).into());
     }
     if let Some(known) = taken(w, job, now)? {
         return Ok(Submitted { id: known, existing: true });

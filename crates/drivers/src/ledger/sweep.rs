@@ -1,28 +1,30 @@
 //! What time alone brings about. Whoever sends these may be late, doubled or wrong: each is judged here.
 
 use turnwise_core::batch::Phase;
-use turnwise_core::event::{Cause, Event};
+use turnwise_core::event::Cause;
 use turnwise_core::ids::{BatchId, JobId, SessionId};
 use turnwise_core::job::State;
 use turnwise_core::limits as most;
 use turnwise_core::machine::{self, Command};
 use turnwise_core::refusal::Refusal;
+use turnwise_core::schedule::Target;
 use turnwise_core::time::Time;
 
 use super::working::spaces;
-use super::{Backend, Trouble, Working, batch, effects, settle};
+use super::{Backend, Trouble, Working, batch, control, effects, session, settle};
 use crate::store::{Failure, Receipt, Sweep};
 
 pub(super) fn sweep<B: Backend>(w: &mut Working<B>, unit: &Sweep, now: Time) -> Result<Receipt, Trouble> {
     match unit {
         Sweep::Ripen(jobs) => each(w, jobs, now, ripen),
         Sweep::Rescue(job, session) => rescue(w, *job, *session, now),
-        Sweep::Bury(session) => bury(w, *session, now),
+        Sweep::Bury(id) => session::bury(w, *id, now),
         Sweep::CancelJobs(jobs) => each(w, jobs, now, cancel_in_batch),
         Sweep::Forget(jobs) => each(w, jobs, now, forget),
         Sweep::ForgetBatch(id) => forget_batch(w, *id),
-        Sweep::Trim(cursor) => Ok(Receipt::Changed(w.backend.trim(Some(cursor.block()), Time::ZERO)?)),
-        Sweep::Expire => Ok(Receipt::Changed(w.backend.trim(None, now)?)),
+        // A block goes as a whole, so the one that the cursor points into stays.
+        Sweep::Trim(cursor) => Ok(Receipt::Changed(w.backend.trim(cursor.block())?)),
+        Sweep::Expire => Ok(Receipt::Changed(w.backend.expire(&mut w.tables, now)?)),
     }
 }
 
@@ -70,18 +72,6 @@ fn rescue<B: Backend>(
     effects::carry_out(w, step, &line, &kind, cause, now).map(Receipt::Moved)
 }
 
-/// Forgets a session that has ended; the caller has rescued its jobs before.
-fn bury<B: Backend>(w: &mut Working<B>, id: SessionId, now: Time) -> Result<Receipt, Trouble> {
-    if let Some(session) = w.get::<spaces::Sessions>(&id)? {
-        if session.until > now {
-            return Err(Refusal::Invalid(format!("session {id} is alive")).into());
-        }
-        w.remove::<spaces::Sessions>(&id)?;
-        w.events.push(Event::SessionEnded { session: id, died: true });
-    }
-    Ok(Receipt::Accepted)
-}
-
 fn cancel_in_batch<B: Backend>(w: &mut Working<B>, job: JobId, now: Time) -> Result<(), Trouble> {
     let header = w.job(job)?;
     let line = w.line(header.line)?;
@@ -106,8 +96,7 @@ fn forget<B: Backend>(w: &mut Working<B>, job: JobId, _now: Time) -> Result<(), 
         tally.shift(Some(header.state), None);
         w.put::<spaces::Tallies>(key, tally);
     }
-    w.remove::<spaces::Jobs>(&job)?;
-    w.backend.forget(job)?;
+    w.forget(&header)?;
     Ok(())
 }
 
@@ -117,5 +106,6 @@ fn forget_batch<B: Backend>(w: &mut Working<B>, id: BatchId) -> Result<Receipt, 
         return Err(Refusal::Invalid(format!("batch {id} has not settled")).into());
     }
     w.remove::<spaces::Batches>(&id)?;
-    Ok(Receipt::Accepted)
+    // Nobody could name it any more to end its pause.
+    control::pause(w, &Target::Batch(id), false)
 }

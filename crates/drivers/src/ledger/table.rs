@@ -146,6 +146,21 @@ impl<S: Space> Table<S> {
         }
     }
 
+    /// Whether a row is known here, there or not, without asking the backend.
+    pub(crate) fn knows(&self, key: &S::Key) -> bool {
+        self.rows.contains_key(key)
+    }
+
+    /// Forgets a row that the backend removed by itself; every change was written before.
+    pub(crate) fn drop_row(&mut self, key: &S::Key) {
+        self.rows.remove(key);
+    }
+
+    /// The same for every row with such a key.
+    pub(crate) fn drop_rows(&mut self, which: impl Fn(&S::Key) -> bool) {
+        self.rows.retain(|key, _| !which(key));
+    }
+
     /// A row as it is here, without asking the backend.
     pub(crate) fn fresh(&self, key: &S::Key) -> Option<&S::Value> {
         self.rows.get(key).and_then(|entry| entry.value.as_ref())

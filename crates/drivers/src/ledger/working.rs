@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use turnwise_core::event::Event;
-use turnwise_core::ids::{JobId, LaneId, LineId};
+use turnwise_core::ids::{JobId, LaneId, LineId, SessionId};
 use turnwise_core::job::{Header, State};
 use turnwise_core::kind::Kind;
 use turnwise_core::line::LineKey;
 use turnwise_core::name::Name;
 use turnwise_core::refusal::Refusal;
+use turnwise_core::time::Time;
 
 use super::Trouble;
 use super::table::{Load, Space, Table};
@@ -75,11 +76,23 @@ macro_rules! spaces {
             /// The first waiting job of a lane, after every changed row was written.
             fn first_waiting(&mut self, tables: &mut Tables, lane: LaneId) -> Result<Option<JobId>, StoreError>;
 
-            /// Removes what belongs to an ended job beside its header.
-            fn forget(&mut self, job: JobId) -> Result<(), StoreError>;
+            /// Whether a session runs a job, after every changed row was written.
+            fn runs_any(&mut self, tables: &mut Tables, session: SessionId) -> Result<bool, StoreError>;
 
-            /// Removes events up to a block, unique keys and secrets that ended before a time.
-            fn trim(&mut self, block: Option<u64>, ended: turnwise_core::time::Time) -> Result<usize, StoreError>;
+            /// How many steps a job has, after every changed row was written.
+            fn count_steps(&mut self, tables: &mut Tables, job: JobId) -> Result<usize, StoreError>;
+
+            /// Removes all but the latest errors of a job, after every changed row was written.
+            fn drop_old_errors(&mut self, tables: &mut Tables, job: JobId) -> Result<(), StoreError>;
+
+            /// Removes what belongs to an ended job beside its header, after every changed row was written.
+            fn forget(&mut self, tables: &mut Tables, job: JobId) -> Result<(), StoreError>;
+
+            /// Removes the blocks of events before this one, but never the last: cursors are counted on from it.
+            fn trim(&mut self, block: u64) -> Result<usize, StoreError>;
+
+            /// Removes unique keys and secrets that have ended by a time, after every changed row was written.
+            fn expire(&mut self, tables: &mut Tables, by: Time) -> Result<usize, StoreError>;
         }
     };
 }
@@ -124,6 +137,8 @@ spaces! {
     buckets Buckets: LimitKey => Bucket;
     /// Sessions.
     sessions Sessions: SessionId => Session;
+    /// The term that a claim of a kind bound to a lease was made under, while it runs.
+    terms Terms: JobId => u64;
     /// Leases.
     leases Leases: Name => Lease;
     /// What is paused.
@@ -136,8 +151,8 @@ spaces! {
     queues Queues: Name => QueueState;
     /// Their messages.
     messages Messages: (Name, u64) => Blob;
-    /// The last node number that was given out.
-    numbers Numbers: () => u16;
+    /// The node numbers that are given out.
+    numbers Numbers: () => NodeNumbers;
 }
 
 /// Rows, the backend they come from, and what the commit will tell the world.
@@ -210,6 +225,39 @@ impl<B: Backend> Working<B> {
         Ok(self.get::<spaces::Jobs>(&id)?.ok_or(Refusal::UnknownJob(id))?)
     }
 
+    /// A job with this id, if there is one. The backend is not asked about an id that is certainly new.
+    pub(super) fn known_job(&mut self, id: JobId) -> Result<Option<Header>, StoreError> {
+        match self.tables.jobs.knows(&id) || self.backend.may_have(id) {
+            true => self.get::<spaces::Jobs>(&id),
+            false => Ok(None),
+        }
+    }
+
+    /// Removes all but the latest errors of a job.
+    pub(super) fn drop_old_errors(&mut self, job: JobId) -> Result<(), StoreError> {
+        self.backend.drop_old_errors(&mut self.tables, job)?;
+        self.tables.errors.drop_rows(|(known, _)| *known == job);
+        Ok(())
+    }
+
+    /// Removes a job and all that belongs to it.
+    pub(super) fn forget(&mut self, header: &Header) -> Result<(), StoreError> {
+        let id = header.id;
+        self.remove::<spaces::Jobs>(&id)?;
+        self.backend.forget(&mut self.tables, id)?;
+        let tables = &mut self.tables;
+        tables.payloads.drop_row(&id);
+        tables.results.drop_row(&id);
+        tables.progress.drop_row(&id);
+        if header.flags.steps {
+            tables.steps.drop_rows(|(job, _)| *job == id);
+        }
+        if header.flags.errors {
+            tables.errors.drop_rows(|(job, _)| *job == id);
+        }
+        Ok(())
+    }
+
     pub(super) fn line(&mut self, id: LineId) -> Result<Arc<LineKey>, Trouble> {
         let line = self.get::<spaces::Lines>(&id)?;
         Ok(line.ok_or_else(|| StoreError::Broken(format!("line {id} is missing")))?)
@@ -239,6 +287,7 @@ impl<B: Backend> Working<B> {
         t.gauges.tidy(KEPT, |_| true);
         t.buckets.tidy(KEPT, |_| true);
         t.sessions.tidy(KEPT, |_| true);
+        t.terms.tidy(0, |_| false);
         t.leases.tidy(KEPT, |_| true);
         t.pauses.tidy(KEPT, |_| true);
         t.schedules.tidy(0, |_| false);

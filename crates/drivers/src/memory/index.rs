@@ -10,7 +10,7 @@ use turnwise_core::time::Time;
 pub(super) struct Indexes {
     pub(super) ready: BTreeSet<(LineId, JobId)>,
     pub(super) due: BTreeSet<(Time, JobId)>,
-    pub(super) running: BTreeSet<(SessionId, JobId)>,
+    running: BTreeSet<(SessionId, JobId)>,
     waiting: BTreeMap<(LaneId, u64), JobId>,
 }
 
@@ -47,6 +47,11 @@ impl Indexes {
             }
             State::Done | State::Dead | State::Cancelled => {}
         }
+    }
+
+    pub(super) fn running_of(&self, session: SessionId) -> impl Iterator<Item = JobId> {
+        let range = (session, JobId::from_u64(0))..=(session, JobId::from_u64(u64::MAX));
+        self.running.range(range).map(|(_, id)| *id)
     }
 
     pub(super) fn first_waiting(&self, lane: LaneId) -> Option<JobId> {

@@ -37,9 +37,8 @@ pub(super) fn read(rows: &Rows, what: &Read, now: Time) -> Found {
         Read::Secret(name) => Found::Secret(rows.secrets.get(name).cloned()),
         Read::Gauges => Found::Gauges(rows.gauges.iter().map(|(key, n)| (key.clone(), *n)).collect()),
         Read::Running(session) => {
-            let range = (*session, JobId::from_u64(0))..=(*session, JobId::from_u64(u64::MAX));
-            let running = rows.index.running.range(range);
-            Found::Jobs(running.filter_map(|(_, id)| row(rows, rows.jobs.get(id)?)).collect())
+            let running = rows.index.running_of(*session);
+            Found::Jobs(running.filter_map(|id| row(rows, rows.jobs.get(&id)?)).collect())
         }
         Read::Due { by, limit } => due(rows, *by, *limit),
         Read::BatchJobs { batch, after, limit } => {
@@ -119,8 +118,12 @@ fn row(rows: &Rows, header: &Header) -> Option<JobRow> {
 }
 
 fn steps(rows: &Rows, id: JobId) -> Vec<StepRecord> {
-    let of_job = rows.steps.iter().filter(|((job, _), _)| *job == id);
-    of_job.map(|((_, name), output)| StepRecord { name: name.clone(), output: output.clone() }).collect()
+    let names = rows.step_order.get(&id).into_iter().flatten();
+    let step = |name: &Name| {
+        let output = rows.steps.get(&(id, name.clone()))?.clone();
+        Some(StepRecord { name: name.clone(), output })
+    };
+    names.filter_map(step).collect()
 }
 
 fn details(rows: &Rows, id: JobId) -> Option<Details> {

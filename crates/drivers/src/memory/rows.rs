@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use turnwise_core::event::Event;
-use turnwise_core::ids::{JobId, LaneId};
+use turnwise_core::ids::{JobId, LaneId, SessionId};
+use turnwise_core::limits;
+use turnwise_core::name::Name;
 use turnwise_core::time::Time;
 
 use super::index::Indexes;
@@ -19,8 +21,8 @@ macro_rules! rows {
             $(pub(super) $field: Map<spaces::$space>,)*
             pub(super) index: Indexes,
             pub(super) blocks: BTreeMap<u64, (Time, Vec<Event>)>,
-            /// The last block that was trimmed.
-            pub(super) trimmed: u64,
+            /// The steps of each job in the order they were finished.
+            pub(super) step_order: BTreeMap<JobId, Vec<Name>>,
         }
 
         $(
@@ -38,6 +40,7 @@ macro_rules! rows {
             /// Writes every changed row.
             pub(super) fn flush(&mut self, tables: &mut Tables) -> Result<(), StoreError> {
                 self.flush_jobs(tables)?;
+                self.flush_steps(tables)?;
                 $(write(&mut tables.$field, &mut self.$field)?;)*
                 Ok(())
             }
@@ -82,6 +85,7 @@ rows! {
     secrets Secrets,
     queues Queues,
     messages Messages,
+    terms Terms,
     numbers Numbers,
 }
 
@@ -104,6 +108,26 @@ impl Rows {
     }
 }
 
+impl Rows {
+    fn flush_steps(&mut self, tables: &mut Tables) -> Result<(), StoreError> {
+        let (steps, order) = (&mut self.steps, &mut self.step_order);
+        tables.steps.flush(|change| {
+            match change {
+                Change::Insert(key, output) | Change::Update(key, output) => {
+                    if steps.insert(key.clone(), output.clone()).is_none() {
+                        order.entry(key.0).or_default().push(key.1.clone());
+                    }
+                }
+                Change::Delete(key) => {
+                    steps.remove(key);
+                    order.entry(key.0).or_default().retain(|name| *name != key.1);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
 impl Backend for Rows {
     fn may_have(&self, _job: JobId) -> bool {
         true
@@ -114,23 +138,53 @@ impl Backend for Rows {
         Ok(self.index.first_waiting(lane))
     }
 
-    fn forget(&mut self, job: JobId) -> Result<(), StoreError> {
-        self.payloads.remove(&job);
-        self.results.remove(&job);
-        self.progress.remove(&job);
-        self.steps.retain(|(id, _), _| *id != job);
-        self.errors.retain(|(id, _), _| *id != job);
+    fn runs_any(&mut self, tables: &mut Tables, session: SessionId) -> Result<bool, StoreError> {
+        self.flush_jobs(tables)?;
+        Ok(self.index.running_of(session).next().is_some())
+    }
+
+    fn count_steps(&mut self, tables: &mut Tables, job: JobId) -> Result<usize, StoreError> {
+        self.flush_steps(tables)?;
+        Ok(self.step_order.get(&job).map_or(0, Vec::len))
+    }
+
+    fn drop_old_errors(&mut self, tables: &mut Tables, job: JobId) -> Result<(), StoreError> {
+        write(&mut tables.errors, &mut self.errors)?;
+        let all: Vec<(JobId, u32)> =
+            self.errors.range((job, 0)..=(job, u32::MAX)).map(|(key, _)| *key).collect();
+        for old in &all[..all.len().saturating_sub(limits::ERRORS_KEPT)] {
+            self.errors.remove(old);
+        }
         Ok(())
     }
 
-    fn trim(&mut self, block: Option<u64>, ended: Time) -> Result<usize, StoreError> {
-        let before = self.blocks.len() + self.uniques.len() + self.secrets.len();
-        if let Some(block) = block {
-            self.blocks.retain(|known, _| *known > block);
-            self.trimmed = self.trimmed.max(block);
+    fn forget(&mut self, tables: &mut Tables, job: JobId) -> Result<(), StoreError> {
+        self.flush(tables)?;
+        self.payloads.remove(&job);
+        self.results.remove(&job);
+        self.progress.remove(&job);
+        for name in self.step_order.remove(&job).unwrap_or_default() {
+            self.steps.remove(&(job, name));
         }
-        self.uniques.retain(|_, taken| taken.until > ended);
-        self.secrets.retain(|_, secret| secret.until > ended);
-        Ok(before - self.blocks.len() - self.uniques.len() - self.secrets.len())
+        while let Some((key, _)) = self.errors.range((job, 0)..=(job, u32::MAX)).next() {
+            let key = *key;
+            self.errors.remove(&key);
+        }
+        Ok(())
+    }
+
+    fn trim(&mut self, block: u64) -> Result<usize, StoreError> {
+        let before = self.blocks.len();
+        let last = self.blocks.keys().next_back().copied().unwrap_or(0);
+        self.blocks = self.blocks.split_off(&block.min(last));
+        Ok(before - self.blocks.len())
+    }
+
+    fn expire(&mut self, tables: &mut Tables, by: Time) -> Result<usize, StoreError> {
+        self.flush(tables)?;
+        let before = self.uniques.len() + self.secrets.len();
+        self.uniques.retain(|_, taken| taken.until > by);
+        self.secrets.retain(|_, secret| secret.until > by);
+        Ok(before - self.uniques.len() - self.secrets.len())
     }
 }

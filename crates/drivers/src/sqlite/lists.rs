@@ -10,7 +10,7 @@ use turnwise_core::tally::{Account, Tally};
 
 use super::reads::{many, one, row};
 use super::{Reader, codec};
-use crate::memory::page;
+use crate::memory::{page, trimmed};
 use crate::store::{Filter, Found, JobsPage, OwnerRow, StoreError, Tail};
 
 /// Jobs that one page looks at, at most.
@@ -21,7 +21,7 @@ pub(super) fn list(reader: &mut Reader, filter: &Filter) -> Result<JobsPage, Sto
     // Dead letters have an index of their own: there are few of them among many.
     let dead = if filter.state == Some(State::Dead) { "state = 6 AND" } else { "" };
     let sql = format!("SELECT {} FROM job WHERE {dead} id < ?1 ORDER BY id DESC LIMIT ?2", codec::HEADER);
-    let before = filter.before.map_or(i64::MAX, |id| id.as_i64());
+    let before = filter.before.map_or(i64::MAX, JobId::as_i64);
     let connection = &reader.connection;
     let headers = many(connection, &sql, [before, LOOKED_AT], codec::header)?;
     let reached_end = headers.len() < LOOKED_AT as usize;
@@ -45,9 +45,9 @@ pub(super) fn list(reader: &mut Reader, filter: &Filter) -> Result<JobsPage, Sto
 pub(super) fn tail(reader: &mut Reader, after: Cursor, limit: usize) -> Result<Tail, StoreError> {
     let c = &reader.connection;
     let oldest = one(c, "SELECT min(block) FROM event", [], |row| row.get::<_, Option<i64>>(0))?.flatten();
-    let trimmed = oldest.map_or(0, |block| block.cast_unsigned() - 1);
-    if after.block() < trimmed {
-        return Ok(Tail::Gone { oldest: Cursor::new(trimmed, u16::MAX) });
+    let oldest = trimmed(oldest.map(i64::cast_unsigned));
+    if after < oldest {
+        return Ok(Tail::Gone { oldest });
     }
     // A block has at least one event, so this many are enough; a few long ones are read for nothing.
     let sql = "SELECT block, at, body FROM event WHERE block >= ?1 ORDER BY block LIMIT ?2";
@@ -99,7 +99,7 @@ pub(super) fn batch_jobs(
          AND line IN (SELECT id FROM line WHERE batch = ?3) ORDER BY id LIMIT ?4",
         codec::HEADER
     );
-    let from = after.map_or(-1, |id| id.as_i64());
+    let from = after.map_or(-1, JobId::as_i64);
     let headers = many(c, &sql, params![from, last, batch.as_i64(), limit as i64], codec::header)?;
     let after = (headers.len() == limit).then(|| headers.last().map(|header| header.id)).flatten();
     let ids = headers.iter().filter(|header| !header.flags.continuation).map(|header| header.id).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-use turnwise_core::ids::{JobId, LineId};
+use turnwise_core::ids::{BatchId, JobId, LineId};
 use turnwise_core::job::Header;
 use turnwise_core::lane::Lane;
 use turnwise_core::line::LineKey;
@@ -85,7 +85,7 @@ pub(super) fn read(reader: &mut Reader, what: &Read, now: Time) -> Result<Found,
         }
         Read::Batches { before, limit } => {
             let sql = format!("SELECT {} FROM batch WHERE id < ?1 ORDER BY id DESC LIMIT ?2", codec::BATCH);
-            let before = before.map_or(i64::MAX, |id| id.as_i64());
+            let before = before.map_or(i64::MAX, BatchId::as_i64);
             Found::Batches(many(c, &sql, params![before, *limit as i64], codec::batch)?)
         }
         Read::Lane(name) => {
@@ -150,7 +150,7 @@ pub(super) fn ready(reader: &mut Reader, what: &Ready) -> Result<ReadyAnswer, St
             // One seek for each line, however many jobs it has.
             let sql = "SELECT line FROM job WHERE state = 2 AND line > ?1 ORDER BY line LIMIT 1";
             let mut lines = Vec::new();
-            let mut last = after.map_or(-1, |line| line.as_i64());
+            let mut last = after.map_or(-1, LineId::as_i64);
             while lines.len() < *limit
                 && let Some(next) = one(c, sql, [last], |row| row.get::<_, i64>(0))?
             {
@@ -171,7 +171,7 @@ pub(super) fn ready(reader: &mut Reader, what: &Ready) -> Result<ReadyAnswer, St
 
 fn next_jobs(c: &Connection, want: &Want) -> Result<Vec<ReadyJob>, StoreError> {
     let sql = "SELECT id, version FROM job WHERE state = 2 AND line = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
-    let after = want.after.map_or(-1, |id| id.as_i64());
+    let after = want.after.map_or(-1, JobId::as_i64);
     many(c, sql, params![want.line.as_i64(), after, want.limit as i64], |row| {
         Ok((JobId::from_u64(codec::number(row, 0)?), row.get(1)?))
     })
@@ -224,7 +224,7 @@ fn details(reader: &mut Reader, id: JobId) -> Result<Option<Details>, StoreError
 
 fn due(c: &Connection, by: Time, limit: usize) -> Result<Found, StoreError> {
     let sql = "SELECT id, at FROM job WHERE state IN (1, 4) ORDER BY at, id LIMIT ?1";
-    let rows = many(c, sql, [limit as i64 + 1], |row| {
+    let rows = many(c, sql, [i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1)], |row| {
         Ok((JobId::from_u64(codec::number(row, 0)?), codec::time(row, 1)?))
     })?;
     let count = rows.iter().take(limit).take_while(|(_, at)| *at <= by).count();

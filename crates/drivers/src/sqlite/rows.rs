@@ -10,6 +10,7 @@ use turnwise_core::job::Header;
 use turnwise_core::kind::Kind;
 use turnwise_core::lane::Lane;
 use turnwise_core::lease::Lease;
+use turnwise_core::limits;
 use turnwise_core::line::LineKey;
 use turnwise_core::name::Name;
 use turnwise_core::tally::{Account, Tally};
@@ -75,6 +76,17 @@ impl Rows {
     pub(super) fn run(&self, sql: &str, values: impl Params) -> Result<(), StoreError> {
         let done = self.connection.prepare_cached(sql).and_then(|mut statement| statement.execute(values));
         done.map(drop).map_err(|error| fault(&error))
+    }
+
+    /// Executes a statement that ends a secret: what it was is overwritten, not only unlinked.
+    pub(super) fn wipe(&self, sql: &str, values: impl Params) -> Result<(), StoreError> {
+        let secure = |on: &str| {
+            self.connection.pragma_update(None, "secure_delete", on).map_err(|error| fault(&error))
+        };
+        secure("on")?;
+        let wiped = self.run(sql, values);
+        secure("off")?;
+        wiped
     }
 
     fn one<T>(
@@ -217,7 +229,8 @@ record!(Buckets, "bucket", key: crate::store::LimitKey => turnwise_core::rate::B
 record!(PausesRow, "pauses", _key: () => crate::store::Pauses, String::new());
 record!(Schedules, "schedule", name: Name => crate::store::Schedule, name.as_str().to_owned());
 record!(Queues, "queue", name: Name => crate::store::QueueState, name.as_str().to_owned());
-record!(Numbers, "number", _key: () => u16, String::new());
+record!(Terms, "term", id: JobId => u64, id.to_string());
+record!(Numbers, "number", _key: () => crate::store::NodeNumbers, String::new());
 
 impl Backend for Rows {
     fn may_have(&self, job: JobId) -> bool {
@@ -231,7 +244,27 @@ impl Backend for Rows {
         self.one(sql, [lane.as_i64()], |row| Ok(JobId::from_u64(codec::number(row, 0)?)))
     }
 
-    fn forget(&mut self, job: JobId) -> Result<(), StoreError> {
+    fn runs_any(&mut self, tables: &mut Tables, session: SessionId) -> Result<bool, StoreError> {
+        self.flush_jobs(tables)?;
+        let sql = "SELECT 1 FROM job WHERE state = 3 AND session = ?1 LIMIT 1";
+        Ok(self.one(sql, [session.as_i64()], |_| Ok(()))?.is_some())
+    }
+
+    fn count_steps(&mut self, tables: &mut Tables, job: JobId) -> Result<usize, StoreError> {
+        self.flush_steps(tables)?;
+        let sql = "SELECT count(*) FROM step WHERE job = ?1";
+        Ok(self.one(sql, [job.as_i64()], |row| codec::number(row, 0))?.unwrap_or(0) as usize)
+    }
+
+    fn drop_old_errors(&mut self, tables: &mut Tables, job: JobId) -> Result<(), StoreError> {
+        self.flush_errors(tables)?;
+        let sql = "DELETE FROM error WHERE job = ?1 AND fence <= \
+                   (SELECT fence FROM error WHERE job = ?1 ORDER BY fence DESC LIMIT 1 OFFSET ?2)";
+        self.run(sql, params![job.as_i64(), limits::ERRORS_KEPT as i64])
+    }
+
+    fn forget(&mut self, tables: &mut Tables, job: JobId) -> Result<(), StoreError> {
+        self.flush(tables)?;
         let id = job.as_i64();
         self.run("DELETE FROM payload WHERE id = ?1", [id])?;
         self.run("DELETE FROM result WHERE id = ?1", [id])?;
@@ -240,19 +273,18 @@ impl Backend for Rows {
         self.run("DELETE FROM record WHERE space = 'progress' AND key = ?1", [job.to_string()])
     }
 
-    fn trim(&mut self, block: Option<u64>, ended: Time) -> Result<usize, StoreError> {
+    fn trim(&mut self, block: u64) -> Result<usize, StoreError> {
         let before = self.connection.total_changes();
-        if let Some(block) = block {
-            self.run("DELETE FROM event WHERE block <= ?1", [block.cast_signed()])?;
-        }
-        self.run("DELETE FROM unique_key WHERE until <= ?1", [ended.as_micros()])?;
-        // What was a secret is overwritten, not only unlinked.
-        let secure = |on: &str| {
-            self.connection.pragma_update(None, "secure_delete", on).map_err(|error| fault(&error))
-        };
-        secure("on")?;
-        self.run("DELETE FROM secret WHERE until <= ?1", [ended.as_micros()])?;
-        secure("off")?;
+        let sql = "DELETE FROM event WHERE block < min(?1, (SELECT max(block) FROM event))";
+        self.run(sql, [i64::try_from(block).unwrap_or(i64::MAX)])?;
+        Ok((self.connection.total_changes() - before) as usize)
+    }
+
+    fn expire(&mut self, tables: &mut Tables, by: Time) -> Result<usize, StoreError> {
+        self.flush(tables)?;
+        let before = self.connection.total_changes();
+        self.run("DELETE FROM unique_key WHERE until <= ?1", [by.as_micros()])?;
+        self.wipe("DELETE FROM secret WHERE until <= ?1", [by.as_micros()])?;
         Ok((self.connection.total_changes() - before) as usize)
     }
 }

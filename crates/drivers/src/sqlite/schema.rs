@@ -7,7 +7,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::store::StoreError;
 
 /// The schema that this version reads and writes.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 /// Pages of this size; the usual one of file systems.
 const PAGE: u64 = 4_096;
 
@@ -164,9 +164,7 @@ pub(super) fn open(path: &Path, most_bytes: Option<u64>) -> Result<Connection, S
         setting("max_page_count", &(bytes / PAGE).max(64).to_string())?;
     }
     connection.set_prepared_statement_cache_capacity(128);
-    let found: u32 =
-        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(unusable)?;
-    match found {
+    match version(&connection).map_err(unusable)? {
         0 => {
             let make = format!("BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;");
             connection.execute_batch(&make).map_err(unusable)?;
@@ -178,6 +176,11 @@ pub(super) fn open(path: &Path, most_bytes: Option<u64>) -> Result<Connection, S
         }
     }
     Ok(connection)
+}
+
+/// The schema that a file has; 0 if it is new.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// Opens the file to read.

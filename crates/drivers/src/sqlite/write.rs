@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use turnwise_core::batch::When;
-use turnwise_core::ids::JobId;
+use turnwise_core::ids::{BatchId, JobId, SessionId};
 use turnwise_core::job::Header;
 use turnwise_core::lane::OnDead;
 
@@ -74,7 +74,7 @@ impl Rows {
                 header.attempts,
                 header.rescues,
                 header.fence,
-                header.session.map(|session| session.as_i64()),
+                header.session.map(SessionId::as_i64),
                 header.submitted.as_micros(),
                 header.at.as_micros(),
                 header.flags.to_bits(),
@@ -95,7 +95,7 @@ impl Rows {
                 header.attempt,
                 header.rescues,
                 header.fence,
-                header.session.map(|session| session.as_i64()),
+                header.session.map(SessionId::as_i64),
                 header.at.as_micros(),
                 header.flags.to_bits(),
             ],
@@ -111,7 +111,7 @@ impl Rows {
                     line.kind.as_str(),
                     line.owner.as_str(),
                     line.priority.level(),
-                    line.batch.map(|batch| batch.as_i64()),
+                    line.batch.map(BatchId::as_i64),
                     line.limit_key.as_deref(),
                 ],
             ),
@@ -125,7 +125,7 @@ impl Rows {
                     lane.id.as_i64(),
                     lane.name.as_str(),
                     lane.next.cast_signed(),
-                    lane.head.map(|head| head.as_i64()),
+                    lane.head.map(JobId::as_i64),
                     lane.waiting.cast_signed(),
                     lane.on_dead == OnDead::Halt,
                     lane.halted,
@@ -210,14 +210,11 @@ impl Rows {
         })?;
         // The way back from a job to its key is an index over the keys.
         tables.unique_of.flush(|_| Ok(()))?;
-        tables.steps.flush(|change| match change {
-            Change::Insert((job, name), output) | Change::Update((job, name), output) => self.run(
-                "INSERT INTO step (job, name, output) VALUES (?1, ?2, ?3)",
-                params![job.as_i64(), name.as_str(), &output[..]],
-            ),
-            Change::Delete((job, name)) => self
-                .run("DELETE FROM step WHERE job = ?1 AND name = ?2", params![job.as_i64(), name.as_str()]),
-        })?;
+        self.flush_steps(tables)?;
+        self.flush_errors(tables)
+    }
+
+    pub(super) fn flush_errors(&self, tables: &mut Tables) -> Result<(), StoreError> {
         tables.errors.flush(|change| match change {
             Change::Insert((job, fence), error) | Change::Update((job, fence), error) => self.run(
                 "INSERT OR REPLACE INTO error (job, fence, attempt, started, ended, failure, error) \
@@ -235,6 +232,17 @@ impl Rows {
             Change::Delete((job, fence)) => {
                 self.run("DELETE FROM error WHERE job = ?1 AND fence = ?2", params![job.as_i64(), fence])
             }
+        })
+    }
+
+    pub(super) fn flush_steps(&self, tables: &mut Tables) -> Result<(), StoreError> {
+        tables.steps.flush(|change| match change {
+            Change::Insert((job, name), output) | Change::Update((job, name), output) => self.run(
+                "INSERT INTO step (job, name, output) VALUES (?1, ?2, ?3)",
+                params![job.as_i64(), name.as_str(), &output[..]],
+            ),
+            Change::Delete((job, name)) => self
+                .run("DELETE FROM step WHERE job = ?1 AND name = ?2", params![job.as_i64(), name.as_str()]),
         })
     }
 
@@ -268,11 +276,11 @@ impl Rows {
             Change::Delete(name) => self.run("DELETE FROM lease WHERE name = ?1", [name.as_str()]),
         })?;
         tables.secrets.flush(|change| match change {
-            Change::Insert(name, secret) | Change::Update(name, secret) => self.run(
+            Change::Insert(name, secret) | Change::Update(name, secret) => self.wipe(
                 "INSERT OR REPLACE INTO secret (name, sealed, until) VALUES (?1, ?2, ?3)",
                 params![name.as_str(), secret.sealed, secret.until.as_micros()],
             ),
-            Change::Delete(name) => self.run("DELETE FROM secret WHERE name = ?1", [name.as_str()]),
+            Change::Delete(name) => self.wipe("DELETE FROM secret WHERE name = ?1", [name.as_str()]),
         })?;
         tables.messages.flush(|change| match change {
             Change::Insert((queue, number), body) | Change::Update((queue, number), body) => self.run(
@@ -305,6 +313,7 @@ impl Rows {
             pauses "pauses" _key => "";
             schedules "schedule" key => key.as_str();
             queues "queue" key => key.as_str();
+            terms "term" key => key.to_string();
             numbers "number" _key => "";
         }
         Ok(())

@@ -10,11 +10,12 @@ use turnwise_core::limits;
 use turnwise_core::time::Time;
 
 use super::checkpoint::Checkpoints;
+use super::codec;
+use super::reads::one;
 use super::rows::Rows;
-use super::schema::fault;
 use crate::clock::Clock;
 use crate::ledger::{self, Working};
-use crate::memory::hinted;
+use crate::memory::{blocks, hinted, last_of};
 use crate::store::{Committed, Outcome, StoreError, Sweep, Unit};
 
 /// Units, and where to send what they came to.
@@ -29,7 +30,8 @@ pub(super) struct Writer {
     hints: broadcast::Sender<Arc<Committed>>,
     checkpoints: Checkpoints,
     path: PathBuf,
-    block: u64,
+    /// The cursor of the last event.
+    last: Cursor,
     /// The last commit failed; said once, not for every commit.
     failing: bool,
 }
@@ -42,12 +44,9 @@ impl Writer {
         hints: broadcast::Sender<Arc<Committed>>,
         checkpoints: Checkpoints,
     ) -> Result<Self, StoreError> {
-        let block: Option<i64> = connection
-            .query_row("SELECT max(block) FROM event", [], |row| row.get(0))
-            .map_err(|error| fault(&error))?;
+        let last = last_event(&connection)?;
         let working = Working::new(Rows::new(connection)?);
-        let block = block.unwrap_or(0).unsigned_abs();
-        Ok(Writer { working, clock, hints, checkpoints, path, block, failing: false })
+        Ok(Writer { working, clock, hints, checkpoints, path, last, failing: false })
     }
 
     /// Works until the store is dropped.
@@ -123,13 +122,13 @@ impl Writer {
         self.working.backend.flush(&mut self.working.tables)?;
         let events: Vec<Event> = std::mem::take(&mut self.working.events);
         let ready = hinted(&mut self.working)?;
-        let block = if events.is_empty() { self.block } else { self.block + 1 };
-        if !events.is_empty() {
-            self.working.backend.write_events(block, now, &events)?;
+        let mut cursor = self.last;
+        for (block, events) in blocks(self.last, &events) {
+            cursor = last_of(block, events);
+            self.working.backend.write_events(block, now, events)?;
         }
         self.working.backend.commit()?;
-        self.block = block;
-        let cursor = Cursor::new(block, events.len().saturating_sub(1) as u16);
+        self.last = cursor;
         Ok((outcomes, Committed { cursor, at: now, events, ready }))
     }
 
@@ -146,6 +145,16 @@ impl Writer {
     }
 }
 
+/// The cursor of the last event that the file has.
+fn last_event(connection: &Connection) -> Result<Cursor, StoreError> {
+    let sql = "SELECT block, body FROM event ORDER BY block DESC LIMIT 1";
+    let last = one(connection, sql, [], |row| Ok((codec::number(row, 0)?, codec::blob(row, 1)?)))?;
+    let Some((block, body)) = last else { return Ok(Cursor::START) };
+    let events: Vec<Event> = postcard::from_bytes(&body)
+        .map_err(|error| StoreError::Broken(format!("event block {block}: {error}")))?;
+    Ok(last_of(block, &events))
+}
+
 /// How much of a commit a request fills.
 fn weight(request: &Request) -> usize {
     request
@@ -154,6 +163,7 @@ fn weight(request: &Request) -> usize {
         .map(|unit| match unit {
             Unit::Submit(submission) => submission.jobs.len().max(1),
             Unit::Settle(settle) => 1 + settle.submission.jobs.len(),
+            Unit::Step(step) => 1 + step.submission.jobs.len(),
             Unit::Sweep(Sweep::Ripen(jobs) | Sweep::CancelJobs(jobs) | Sweep::Forget(jobs)) => {
                 jobs.len().max(1)
             }

@@ -28,8 +28,18 @@ pub struct Session {
     pub kinds: BTreeSet<Name>,
     /// When it was opened.
     pub opened: Time,
-    /// Until when it lives without another beat, on the store's clock.
+    /// Until when it lives without another beat, on the store's clock; [`Time::ZERO`] if it was closed.
     pub until: Time,
+}
+
+/// The node numbers that are given out: two sessions that are known at the same time never have the same one,
+/// because ids are made from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeNumbers {
+    /// The one that was given out last.
+    pub last: u16,
+    /// Those that belong to a session which is not forgotten yet.
+    pub taken: BTreeMap<u16, SessionId>,
 }
 
 /// Why an attempt failed.
