@@ -1,0 +1,103 @@
+//! What a program or an operator asks of jobs that are there already.
+
+use turnwise_core::ids::{BatchId, JobId};
+use turnwise_core::job::State;
+use turnwise_core::limits;
+use turnwise_core::name::Name;
+use turnwise_core::schedule::Target;
+use turnwise_drivers::store::{Control, Filter, Receipt, Unit};
+
+use crate::Error;
+use crate::engine::{Engine, odd_answer};
+
+impl Engine {
+    /// Ends a job. One that runs is told; it ends when its handler does. The state it is in now.
+    pub async fn cancel(&self, job: JobId) -> Result<State, Error> {
+        self.moved(Control::Cancel(job)).await
+    }
+
+    /// Starts a job that is due later now.
+    pub async fn retry_now(&self, job: JobId) -> Result<State, Error> {
+        self.moved(Control::RetryNow(job)).await
+    }
+
+    /// Gives a dead or cancelled job a new life with all its attempts. In a lane it joins the tail.
+    pub async fn replay(&self, job: JobId) -> Result<State, Error> {
+        self.moved(Control::Replay(job)).await
+    }
+
+    /// Replays every dead letter that matches. How many there were.
+    pub async fn replay_dead(&self, kind: Option<&str>, owner: Option<&str>) -> Result<usize, Error> {
+        let mut filter = Filter {
+            state: Some(State::Dead),
+            kind: kind.map(Name::new).transpose()?,
+            owner: owner.map(Name::new).transpose()?,
+            limit: limits::PAGE_ROWS,
+            ..Filter::default()
+        };
+        let mut replayed = 0;
+        loop {
+            let page = self.inner.store.list(filter.clone()).await?;
+            let replay = |id| Unit::Control(Control::Replay(id));
+            let units: Vec<Unit> = page.rows.iter().map(|row| replay(row.header.id)).collect();
+            if !units.is_empty() {
+                replayed += self.inner.commit(units).await?.iter().filter(|outcome| outcome.is_ok()).count();
+            }
+            match page.before {
+                Some(before) => filter.before = Some(before),
+                None => return Ok(replayed),
+            }
+        }
+    }
+
+    /// Ends a whole batch: it takes no more jobs, and those that have not ended are cancelled.
+    pub async fn cancel_batch(&self, batch: BatchId) -> Result<(), Error> {
+        self.told(Control::CancelBatch(batch)).await
+    }
+
+    /// Lets a parked batch go on although not all its jobs were done.
+    pub async fn release_batch(&self, batch: BatchId) -> Result<(), Error> {
+        self.told(Control::ReleaseBatch(batch)).await
+    }
+
+    /// Nothing of this kind, owner or batch starts until it is resumed. What runs, runs on.
+    pub async fn pause(&self, target: Target) -> Result<(), Error> {
+        self.told(Control::Pause(target, true)).await
+    }
+
+    /// Ends a pause.
+    pub async fn resume(&self, target: Target) -> Result<(), Error> {
+        self.told(Control::Pause(target, false)).await
+    }
+
+    /// Nothing of this lane starts until it is resumed.
+    pub async fn pause_lane(&self, lane: &str) -> Result<(), Error> {
+        self.told(Control::PauseLane(Name::new(lane)?, true)).await
+    }
+
+    /// Ends a pause of a lane, and its halt after a dead letter.
+    pub async fn resume_lane(&self, lane: &str) -> Result<(), Error> {
+        self.told(Control::PauseLane(Name::new(lane)?, false)).await
+    }
+
+    /// An owner's share of the turns, relative to the others'.
+    pub async fn set_weight(&self, owner: &str, weight: u32) -> Result<(), Error> {
+        self.told(Control::SetOwner { owner: Name::new(owner)?, weight: Some(weight), quota: None }).await
+    }
+
+    /// How many unfinished jobs an owner may have.
+    pub async fn set_quota(&self, owner: &str, quota: u64) -> Result<(), Error> {
+        self.told(Control::SetOwner { owner: Name::new(owner)?, weight: None, quota: Some(quota) }).await
+    }
+
+    async fn moved(&self, control: Control) -> Result<State, Error> {
+        match self.inner.commit_one(Unit::Control(control)).await? {
+            Receipt::Moved(state) => Ok(state),
+            _ => Err(odd_answer()),
+        }
+    }
+
+    async fn told(&self, control: Control) -> Result<(), Error> {
+        self.inner.commit_one(Unit::Control(control)).await.map(drop)
+    }
+}

@@ -1,0 +1,81 @@
+//! A handler runs. A panic or a blown deadline is a failed attempt, never a dead worker.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tokio::sync::oneshot;
+use turnwise_core::retry::Class;
+use turnwise_drivers::store::{Failure, Verdict};
+
+use crate::context::{Context, Run};
+use crate::handler::{Handler, failed};
+use crate::worker::Crew;
+
+/// Starts a run; it reports to the crew when it has ended.
+pub(crate) fn start(crew: &Arc<Crew>, run: Arc<Run>, handler: &Handler) {
+    let runtime = crew.inner.runtime.clone();
+    let crew = crew.clone();
+    match handler.clone() {
+        Handler::Async(call) => runtime.spawn(Box::pin(async move {
+            let context = Context { run: run.clone() };
+            // The call itself is inside, so that a panic before the first await is caught too.
+            let body = async { call(&run.claimed.payload, context).await };
+            let verdict = tokio::select! {
+                biased;
+                ended = AssertUnwindSafe(body).catch_unwind() => ended.unwrap_or_else(panicked),
+                () = run.signal.aborted() => Verdict::Released,
+                () = deadline(&run) => too_late(),
+            };
+            crew.finished(run, verdict);
+        })),
+        Handler::Blocking(call) => {
+            let (reply, ended) = oneshot::channel();
+            let context = Context { run: run.clone() };
+            let at_work = run.clone();
+            runtime.spawn_blocking(Box::new(move || {
+                let verdict = catch_unwind(AssertUnwindSafe(|| call(&at_work.claimed.payload, context)));
+                // The other side waits until this is said.
+                let _ = reply.send(verdict.unwrap_or_else(panicked));
+            }));
+            runtime.spawn(Box::pin(watch_over(crew, run, ended)));
+        }
+    }
+}
+
+/// A thread cannot be stopped from outside: it is told, it keeps its slot until it ends, and what it says after
+/// its deadline, or after its claim could not be trusted any more, does not count.
+async fn watch_over(crew: Arc<Crew>, run: Arc<Run>, mut ended: oneshot::Receiver<Verdict>) {
+    let instead = tokio::select! {
+        biased;
+        verdict = &mut ended => return crew.finished(run, verdict.unwrap_or_else(|_| lost())),
+        () = deadline(&run) => too_late(),
+        () = run.signal.aborted() => Verdict::Released,
+    };
+    run.signal.tell();
+    // Only that it has ended matters.
+    let _ = ended.await;
+    crew.finished(run, instead);
+}
+
+async fn deadline(run: &Run) {
+    match run.deadline {
+        Some(time) => run.inner.runtime.sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn too_late() -> Verdict {
+    failed(Class::Retry, Failure::Deadline, "the handler took longer than its deadline allows".into())
+}
+
+fn lost() -> Verdict {
+    failed(Class::Retry, Failure::Panic, "the thread of the handler was lost".into())
+}
+
+fn panicked(panic: Box<dyn Any + Send>) -> Verdict {
+    let said = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    let text = format!("the handler panicked: {}", said.unwrap_or("without a message"));
+    failed(Class::Retry, Failure::Panic, text)
+}

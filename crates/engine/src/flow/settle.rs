@@ -1,0 +1,87 @@
+//! Runs that have ended are committed: [commit 3]. Whatever ended while a commit was under way goes with the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use turnwise_core::refusal::Refusal;
+use turnwise_core::retry::Class;
+use turnwise_drivers::store::{Failure, Settle, Submission, Unit, Verdict};
+
+use crate::handler::failed;
+use crate::worker::{Crew, Finished};
+
+/// How long to wait before a store that failed is asked again.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Commits ended runs until the crew closes and nothing is left.
+pub(crate) async fn run(crew: Arc<Crew>) {
+    let mut closing = crew.closing.subscribe();
+    loop {
+        let finished = crew.take_finished();
+        if finished.is_empty() {
+            if crew.is_closing() && crew.is_idle() {
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = crew.ended.notified() => {}
+                _ = closing.changed() => {}
+            }
+            continue;
+        }
+        let count = finished.len();
+        commit(&crew, finished).await;
+        crew.committed(count);
+    }
+}
+
+async fn commit(crew: &Arc<Crew>, mut finished: Vec<Finished>) {
+    while !finished.is_empty() {
+        let units =
+            finished.iter().map(|ended| unit(ended, &ended.verdict, ended.submission.clone())).collect();
+        match crew.inner.commit(units).await {
+            Ok(outcomes) => {
+                let refused = finished.drain(..).zip(outcomes).filter_map(|(ended, outcome)| {
+                    outcome.err().and_then(|refusal| instead(ended, &refusal))
+                });
+                finished = refused.collect();
+            }
+            Err(error) if error.is_passing() && trusted(crew) => {
+                tracing::warn!(%error, runs = finished.len(), "completions failed; they are sent again");
+                crew.inner.runtime.sleep_until(crew.inner.runtime.now() + AGAIN).await;
+            }
+            Err(error) => {
+                // The session is over or the store is: the jobs will be rescued, and run again.
+                tracing::error!(%error, runs = finished.len(), "completions are lost; the jobs will run again");
+                return;
+            }
+        }
+    }
+}
+
+fn unit(ended: &Finished, verdict: &Verdict, submission: Submission) -> Unit {
+    let header = &ended.run.claimed.header;
+    Unit::Settle(Settle { job: header.id, fence: header.fence, verdict: verdict.clone(), submission })
+}
+
+/// What is sent after a refusal. A lost claim is dropped: somebody else has the job. Anything else (a fan-out over
+/// the quota, a result that is too large) is a failed attempt, with the reason in its history.
+fn instead(ended: Finished, refusal: &Refusal) -> Option<Finished> {
+    if matches!(refusal, Refusal::StaleTerm(_)) && ended.verdict != Verdict::Released {
+        // The lease was lost, the claim was not: the job is given back for the next holder.
+        return Some(Finished { verdict: Verdict::Released, submission: Submission::default(), ..ended });
+    }
+    let gone = matches!(refusal, Refusal::UnknownJob(_));
+    if refusal.is_stale() || gone || matches!(ended.verdict, Verdict::Failed { .. } | Verdict::Released) {
+        tracing::warn!(job = %ended.run.id(), %refusal, "a completion was refused");
+        return None;
+    }
+    let verdict =
+        failed(Class::Retry, Failure::Error, format!("what the handler gave was refused: {refusal}"));
+    Some(Finished { run: ended.run, verdict, submission: Submission::default() })
+}
+
+fn trusted(crew: &Crew) -> bool {
+    let now = crew.inner.runtime.now();
+    crew.inner.liveness.borrow().is_some_and(|liveness| liveness.trusted_until > now)
+}

@@ -1,0 +1,66 @@
+//! Leases that kinds are bound to: held by one process at a time, and given up before they end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use turnwise_core::name::Name;
+use turnwise_drivers::leases::LeaseError;
+
+use crate::loops::said;
+use crate::loops::scheduler::{member_name, trust};
+use crate::worker::Crew;
+
+/// A lease of this kind lasts so long, and is renewed at half of it.
+const SPAN: Duration = Duration::from_secs(30);
+
+/// Asks for a lease, keeps it, and stops what runs under it when it is lost.
+pub(crate) async fn hold(crew: Arc<Crew>, lease: Name, mut stop: watch::Receiver<bool>) {
+    let inner = &crew.inner;
+    let holder = member_name(inner);
+    let mut term = None;
+    loop {
+        let asked = inner.runtime.now();
+        let answer = match term {
+            Some(term) => inner.leases.renew(&lease, term, SPAN).await,
+            None => inner.leases.acquire(&lease, &holder, SPAN).await,
+        };
+        let wait = match answer {
+            Ok(held) => {
+                term = Some(held.term);
+                crew.set_term(&lease, Some((held.term, asked + trust(SPAN))));
+                crew.news.notify_one();
+                SPAN / 2
+            }
+            Err(LeaseError::Refused(_)) => {
+                lose(&crew, &lease, &mut term);
+                SPAN / 30
+            }
+            Err(LeaseError::Store(error)) => {
+                tracing::warn!(%error, %lease, "a lease could not be asked for");
+                if term.is_some_and(|_| crew.term(&lease, inner.runtime.now()).is_none()) {
+                    lose(&crew, &lease, &mut term);
+                }
+                SPAN / 30
+            }
+        };
+        tokio::select! {
+            biased;
+            () = said(&mut stop) => break,
+            () = inner.runtime.sleep_until(inner.runtime.now() + wait) => {}
+        }
+    }
+    if let Some(term) = term {
+        crew.set_term(&lease, None);
+        // At once for whoever comes next; if this fails, the lease runs out by itself.
+        let _ = inner.leases.release(&lease, term).await;
+    }
+}
+
+fn lose(crew: &Crew, lease: &Name, term: &mut Option<u64>) {
+    if term.take().is_some() {
+        tracing::warn!(%lease, "a lease was lost; what ran under it is stopped");
+        crew.set_term(lease, None);
+        crew.abort_under(lease);
+    }
+}

@@ -1,0 +1,152 @@
+//! The member's loop: one heartbeat for all that this process claims.
+//!
+//! What can be trusted is counted from before the request was sent, and ends before the session does; rescue comes
+//! after that, on the store's clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use turnwise_core::ids::SessionId;
+use turnwise_core::name::Name;
+use turnwise_drivers::store::{Found, LeaseUnit, Read, Receipt, SessionUnit, Sweep, Unit};
+
+use crate::Error;
+use crate::engine::{Inner, Liveness, odd_answer};
+use crate::loops::scheduler::trust;
+
+/// Opens a new session with the kinds and slots that are registered now. The one before is closed.
+pub(crate) async fn join(inner: &Arc<Inner>) -> Result<(), Error> {
+    let before = *inner.liveness.borrow();
+    let id = SessionId::from_u64(inner.runtime.random());
+    let span = inner.config.session;
+    let asked = inner.runtime.now();
+    let open = SessionUnit::Open {
+        id,
+        node: Name::new(&inner.config.node)?,
+        pools: inner.registry.pools(),
+        kinds: inner.registry.names(),
+        span,
+    };
+    match inner.commit_one(Unit::Session(open)).await? {
+        Receipt::Numbered(number) => inner.set_number(number),
+        _ => return Err(odd_answer()),
+    }
+    inner.liveness.send_replace(Some(Liveness { session: id, trusted_until: asked + trust(span) }));
+    if let Some(before) = before {
+        inner.commit_one(Unit::Session(SessionUnit::Close { id: before.session })).await?;
+    }
+    Ok(())
+}
+
+/// Beats until the engine ends.
+pub(crate) async fn run(inner: Arc<Inner>, mut ended: watch::Receiver<bool>) {
+    let beat = inner.config.beat;
+    let mut wait = beat;
+    loop {
+        let next = inner.runtime.sleep_until(inner.runtime.now() + wait);
+        tokio::select! {
+            biased;
+            _ = ended.changed() => break,
+            () = next => {}
+        }
+        wait = match beat_once(&inner).await {
+            true => beat,
+            false => beat / 4,
+        };
+    }
+    let liveness = *inner.liveness.borrow();
+    if let Some(Liveness { session, .. }) = liveness {
+        // If this fails, the session runs out by itself.
+        let _ = inner.commit_one(Unit::Session(SessionUnit::Close { id: session })).await;
+    }
+}
+
+/// One beat. Whether it was heard.
+async fn beat_once(inner: &Arc<Inner>) -> bool {
+    let liveness = *inner.liveness.borrow();
+    let Some(Liveness { session, trusted_until }) = liveness else {
+        return rejoin(inner).await;
+    };
+    let span = inner.config.session;
+    let asked = inner.runtime.now();
+    let beat = Unit::Session(SessionUnit::Beat { id: session, span });
+    match inner.commit_one(beat).await {
+        Ok(_) => {
+            let renewed = Liveness { session, trusted_until: asked + trust(span) };
+            // A session that was replaced meanwhile stays replaced.
+            inner.liveness.send_if_modified(|now| {
+                let mine = now.is_some_and(|now| now.session == session);
+                if mine {
+                    *now = Some(renewed);
+                }
+                mine
+            });
+            tell_cancelled(inner, session).await;
+            true
+        }
+        Err(Error::Refused(refusal)) => {
+            tracing::warn!(%session, %refusal, "this process was taken for dead; it begins anew");
+            inner.liveness.send_if_modified(|now| now.take_if(|now| now.session == session).is_some());
+            rejoin(inner).await
+        }
+        Err(error) => {
+            let left = trusted_until.since(inner.runtime.now());
+            tracing::warn!(%error, ?left, "a heartbeat failed");
+            if left == Duration::ZERO {
+                inner.liveness.send_if_modified(|now| now.take_if(|now| now.session == session).is_some());
+            }
+            false
+        }
+    }
+}
+
+async fn rejoin(inner: &Arc<Inner>) -> bool {
+    match join(inner).await {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!(%error, "cannot open a session");
+            false
+        }
+    }
+}
+
+/// Handlers whose job was cancelled are told with the beat too, in case the hint was lost.
+async fn tell_cancelled(inner: &Arc<Inner>, session: SessionId) {
+    let crew = inner.hub.crew.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let Some(crew) = crew else { return };
+    if let Ok(Found::Jobs(rows)) = inner.store.read(Read::Running(session)).await {
+        rows.iter().filter(|row| row.header.flags.cancel).for_each(|row| crew.tell_cancel(row.header.id));
+    }
+}
+
+/// The store is ours alone, so every session and every lease in it belongs to a process that is gone: its jobs and
+/// its rights are free at once.
+pub(crate) async fn end_earlier_lives(inner: &Arc<Inner>) -> Result<(), Error> {
+    let Found::Sessions(sessions) = inner.read(Read::Sessions).await? else { return Err(odd_answer()) };
+    for session in sessions {
+        inner.commit_one(Unit::Session(SessionUnit::Close { id: session.id })).await?;
+        rescue_from(inner, session.id).await?;
+    }
+    let now = inner.store_time().await?;
+    let Found::Leases(leases) = inner.read(Read::Leases).await? else { return Err(odd_answer()) };
+    for lease in leases.into_iter().filter(|lease| lease.until > now) {
+        let release = LeaseUnit::Release { name: lease.name, term: lease.term };
+        inner.commit_one(Unit::Lease(release)).await?;
+    }
+    Ok(())
+}
+
+/// Takes every job from a session that has ended, and forgets it.
+pub(crate) async fn rescue_from(inner: &Arc<Inner>, session: SessionId) -> Result<(), Error> {
+    let Found::Jobs(rows) = inner.read(Read::Running(session)).await? else { return Err(odd_answer()) };
+    for part in rows.chunks(1_000) {
+        let units = part.iter().map(|row| Unit::Sweep(Sweep::Rescue(row.header.id, session))).collect();
+        for outcome in inner.commit(units).await? {
+            if let Err(refusal) = outcome {
+                tracing::warn!(%session, %refusal, "a job was not rescued");
+            }
+        }
+    }
+    inner.commit_one(Unit::Sweep(Sweep::Bury(session))).await.map(drop)
+}

@@ -1,0 +1,117 @@
+//! An engine at work, and how it stops: gracefully, burning no attempt.
+
+use std::sync::{Arc, PoisonError};
+
+use tokio::sync::{mpsc, watch};
+
+use crate::Error;
+use crate::engine::Engine;
+use crate::flow::settle;
+use crate::loops::{lease, member, scheduler, sweep, worker};
+use crate::runtime::Task;
+use crate::worker::Crew;
+
+/// Consumers of one kind: while one waits for its claims to be committed, the other receives.
+const CONSUMERS: usize = 2;
+
+/// An engine that runs jobs. [Stop](Running::stop) it to end gracefully; dropping it stops it too, without waiting.
+#[must_use = "the engine stops running jobs when this is dropped"]
+pub struct Running {
+    engine: Engine,
+    crew: Arc<Crew>,
+    /// Ends the loops, after the crew has ended.
+    stop: watch::Sender<bool>,
+    /// Closed when the last loop has ended.
+    ended: mpsc::Receiver<()>,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Running").field(&self.engine).finish()
+    }
+}
+
+impl Running {
+    pub(crate) async fn start(engine: &Engine) -> Result<Self, Error> {
+        let inner = engine.inner.clone();
+        inner.declare_new_kinds().await?;
+        member::join(&inner).await?;
+        let crew = Arc::new(Crew::new(inner.clone()));
+        *inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner) = Some(crew.clone());
+        let (stop, stopped) = watch::channel(false);
+        let (leading, led) = watch::channel(false);
+        let (guard, ended) = mpsc::channel(1);
+        let spawn = |task: Task| {
+            let guard = guard.clone();
+            inner.runtime.spawn(Box::pin(async move {
+                task.await;
+                drop(guard);
+            }));
+        };
+        spawn(Box::pin(scheduler::run(inner.clone(), stopped.clone(), leading)));
+        spawn(Box::pin(sweep::run(inner.clone(), stopped.clone(), led)));
+        spawn(Box::pin(worker::report(crew.clone(), stopped.clone())));
+        spawn(Box::pin(worker::watch_trust(crew.clone(), stopped.clone())));
+        spawn(Box::pin(settle::run(crew.clone())));
+        for (kind, _) in inner.registry.kinds() {
+            for _ in 0..CONSUMERS {
+                spawn(Box::pin(worker::receive(crew.clone(), kind.clone())));
+            }
+        }
+        let mut leases: Vec<_> = inner.registry.leases().into_values().collect();
+        leases.dedup();
+        for name in leases {
+            spawn(Box::pin(lease::hold(crew.clone(), name, stopped.clone())));
+        }
+        Ok(Running { engine: engine.clone(), crew, stop, ended })
+    }
+
+    /// Takes no new work, lets running handlers end within the grace time, gives the jobs of the others back without
+    /// burning an attempt, and ends.
+    pub async fn stop(mut self) {
+        let runtime = self.engine.inner.runtime.clone();
+        self.crew.closing.send_replace(true);
+        let patience = runtime.sleep_until(runtime.now() + self.engine.inner.config.grace);
+        tokio::select! {
+            biased;
+            () = self.drained() => {}
+            () = patience => {
+                self.crew.tell_all();
+                self.crew.abort_all();
+                // A thread that will not stop is left behind; its job is rescued when the session has ended.
+                let last = runtime.sleep_until(runtime.now() + self.engine.inner.config.beat);
+                tokio::select! {
+                    biased;
+                    () = self.drained() => {}
+                    () = last => {}
+                }
+            }
+        }
+        self.stop.send_replace(true);
+        *self.engine.inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if self.crew.is_idle() {
+            // Every loop holds the channel open; it never carries anything.
+            let _ = self.ended.recv().await;
+        }
+    }
+
+    async fn drained(&self) {
+        loop {
+            let idle = self.crew.idle.notified();
+            tokio::pin!(idle);
+            idle.as_mut().enable();
+            if self.crew.is_idle() {
+                return;
+            }
+            idle.await;
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.crew.closing.send_replace(true);
+        self.crew.abort_all();
+        self.stop.send_replace(true);
+    }
+}

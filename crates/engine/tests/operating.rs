@@ -1,0 +1,239 @@
+//! What an operator does and sees: pauses, alarms, secrets, redaction, events, restarts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use turnwise::testing::TestEngine;
+use turnwise::{
+    Config, Context, Cursor, Engine, Error, Event, Job, Kind, Name, Outcome, Refusal, State, Stop, Target,
+    hours, minutes, secs,
+};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Login {
+    user: String,
+    password: String,
+}
+
+impl Job for Login {
+    const KIND: &'static str = "login";
+    type Output = ();
+    const SENSITIVE: &'static [&'static str] = &["password"];
+}
+
+fn login(user: &str) -> Login {
+    Login { user: user.into(), password: "PAYLOAD-CANARY".into() }
+}
+
+#[tokio::test]
+async fn sensitive_fields_are_never_shown() {
+    let test = TestEngine::new().await.unwrap();
+    test.engine.worker(|job: Login, _ctx: Context| async move {
+        assert_eq!(job.password, "PAYLOAD-CANARY", "the handler has it");
+        Err::<(), _>(Stop::never("refused"))
+    });
+    let running = test.engine.start().await.unwrap();
+    let job = test.engine.submit(login("ada")).await.unwrap();
+    let view = test.engine.wait(job).await.unwrap();
+    assert_eq!(view.payload["user"], "ada");
+    let shown = format!("{view:?} {}", serde_json::to_string(&view).unwrap());
+    assert!(!shown.contains("PAYLOAD-CANARY"), "{shown}");
+    running.stop().await;
+}
+
+/// Everything that is in the files of a directory.
+fn bytes_in(directory: &std::path::Path) -> Vec<u8> {
+    let files = std::fs::read_dir(directory).unwrap();
+    files.flat_map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect()
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+#[tokio::test]
+async fn a_secret_is_nowhere_to_be_found() {
+    const CANARY: &[u8] = b"VAULT-CANARY-5c1f";
+    let data = tempfile::tempdir().unwrap();
+    let engine = Engine::open(Config::embedded(data.path())).await.unwrap();
+    engine.vault().put("smtp", CANARY, hours(1)).await.unwrap();
+    let revealed = engine.vault().get("smtp").await.unwrap().unwrap();
+    assert_eq!(revealed.expose(), CANARY);
+    assert!(!format!("{revealed:?}").contains("CANARY"));
+    assert!(!contains(&bytes_in(data.path()), CANARY), "not in the database, nor in its log");
+    let (events, _) = engine.events(Cursor::START, 1_000).await.unwrap();
+    assert!(!format!("{events:?}").contains("CANARY"));
+    engine.vault().wipe("smtp").await.unwrap();
+    assert!(engine.vault().get("smtp").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_secret_ends_with_its_time_and_needs_its_key() {
+    let test = TestEngine::new().await.unwrap();
+    test.engine.vault().put("token", b"x", minutes(5)).await.unwrap();
+    test.time.advance(minutes(5));
+    assert!(test.engine.vault().get("token").await.unwrap().is_none());
+    assert!(test.engine.vault().put("token", b"x", secs(0)).await.is_err());
+    assert!(test.engine.vault().put("token", &vec![0; 1 << 20], secs(9)).await.is_err());
+}
+
+#[tokio::test]
+async fn an_undeclared_kind_is_refused_and_an_unserved_one_waits() {
+    let test = TestEngine::new().await.unwrap();
+    let refused = test.engine.submit(login("ada")).await;
+    assert!(matches!(refused, Err(Error::Refused(Refusal::UnknownKind(_)))), "{refused:?}");
+    test.engine.declare(Kind::new(Name::new("login").unwrap())).await.unwrap();
+    let job = test.engine.submit(login("ada")).await.unwrap();
+    let running = test.engine.start().await.unwrap();
+    // The alarm is raised by the sweep, which looks at once when it begins to lead.
+    while test.engine.alarms().is_empty() {
+        test.time.advance(secs(30));
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(test.engine.alarms(), [Name::new("login").unwrap()]);
+    assert_eq!(test.engine.job(job).await.unwrap().unwrap().state, State::Ready);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_starts_while_paused() {
+    let test = TestEngine::new().await.unwrap();
+    let started = Arc::new(AtomicU32::new(0));
+    let counted = started.clone();
+    test.engine.worker(move |_job: Login, _ctx: Context| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        std::future::ready(Outcome::Ok(()))
+    });
+    let name = |text: &str| Name::new(text).unwrap();
+    for target in [Target::Owner(name("acme")), Target::Kind(name("login"))] {
+        test.engine.submit(login("declares the kind").owner("other")).await.unwrap();
+        test.engine.pause(target.clone()).await.unwrap();
+        let running = test.engine.start().await.unwrap();
+        let before = started.load(Ordering::SeqCst);
+        let job = test.engine.submit(login("ada").owner("acme")).await.unwrap();
+        if matches!(target, Target::Owner(_)) {
+            // The other owner's job runs: the pause holds only what it names.
+            while started.load(Ordering::SeqCst) == before {
+                test.engine.next_commit().await;
+            }
+        }
+        assert_eq!(test.engine.job(job).await.unwrap().unwrap().state, State::Ready);
+        test.engine.resume(target).await.unwrap();
+        test.engine.wait(job).await.unwrap();
+        test.idle().await.unwrap();
+        running.stop().await;
+    }
+    assert!(test.engine.pause(Target::Kind(name("nobody"))).await.is_err());
+}
+
+#[tokio::test]
+async fn events_are_read_by_cursor_without_a_gap() {
+    let test = TestEngine::new().await.unwrap();
+    test.engine.worker(|_job: Login, _ctx: Context| async { Ok(()) });
+    let running = test.engine.start().await.unwrap();
+    let jobs = test.engine.submit_all((0..50).map(|n| login(&n.to_string()))).await.unwrap();
+    test.idle().await.unwrap();
+    let (mut cursor, mut done) = (Cursor::START, Vec::new());
+    loop {
+        let (events, next) = test.engine.events(cursor, 7).await.unwrap();
+        if events.is_empty() {
+            break;
+        }
+        assert!(next > cursor);
+        cursor = next;
+        for view in events {
+            if let Event::Job { job, state: State::Done, .. } = view.event {
+                done.push(job);
+            }
+        }
+    }
+    done.sort_unstable();
+    assert_eq!(done, jobs, "each end once");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn accepted_work_outlives_the_process_and_lost_runs_are_rescued() {
+    let data = tempfile::tempdir().unwrap();
+    let begun = Arc::new(Notify::new());
+    let jobs;
+    {
+        let engine = Engine::open(Config::embedded(data.path())).await.unwrap();
+        let tell = begun.clone();
+        engine.worker(move |_job: Login, _ctx: Context| {
+            let tell = tell.clone();
+            async move {
+                tell.notify_one();
+                std::future::pending::<Outcome>().await
+            }
+        });
+        let running = engine.start().await.unwrap();
+        jobs = engine.submit_all((0..5).map(|n| login(&n.to_string()))).await.unwrap();
+        begun.notified().await;
+        // What a crash at this moment would leave behind: nothing is given back, nothing is closed.
+        copy_files(data.path(), &data.path().join("copy"));
+        drop(running);
+    }
+    let engine = Engine::open(Config::embedded(data.path().join("copy"))).await.unwrap();
+    engine.worker(|_job: Login, _ctx: Context| async { Ok(()) });
+    let running = engine.start().await.unwrap();
+    for (place, job) in jobs.iter().enumerate() {
+        let job = engine.wait(*job).await.unwrap();
+        assert_eq!(job.state, State::Done);
+        assert_eq!(job.errors.len(), usize::from(place == 0), "the lost run is in its history");
+    }
+    running.stop().await;
+}
+
+/// What a crash leaves behind: the files as they are, without the lock.
+fn copy_files(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir(to).unwrap();
+    for name in ["turnwise.db", "turnwise.db-wal", "vault.key"] {
+        std::fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_kind_bound_to_a_lease_runs_under_its_term() {
+    let test = TestEngine::new().await.unwrap();
+    test.engine.worker(|_job: Login, _ctx: Context| async { Ok(()) }).lease("generate");
+    let running = test.engine.start().await.unwrap();
+    let job = test.engine.submit(login("ada")).await.unwrap();
+    while !test.engine.job(job).await.unwrap().unwrap().state.is_final() {
+        // A claim that came before the lease rests for a moment.
+        test.time.advance(secs(1));
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(test.engine.wait(job).await.unwrap().state, State::Done);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn bad_input_is_refused_with_a_reason() {
+    let test = TestEngine::new().await.unwrap();
+    test.engine.worker(|_job: Login, _ctx: Context| async { Ok(()) });
+    let long = "x".repeat(10_000);
+    let bad = [
+        test.engine.submit(login("a").lane(long.clone())).await,
+        test.engine.submit(login("a").owner("")).await,
+        test.engine.submit(login("a").owner("a\nb")).await,
+        test.engine.submit(login("a").delay(hours(24 * 400))).await,
+        test.engine.submit(login("a").priority(10)).await,
+        test.engine.submit(login("a").unique_for("k", secs(0))).await,
+        test.engine.submit(login(&"x".repeat(2 << 20))).await,
+    ];
+    for refused in bad {
+        let text = refused.unwrap_err().to_string();
+        assert!(text.len() > 20, "it says what to do: {text}");
+    }
+    let empty = test.engine.batch::<Login>("none").submit().await.unwrap_err();
+    assert!(empty.to_string().contains("at least one"), "{empty}");
+    for line in ["", "* * *", "61 * * * *", "0 0 31 2 *", "hello"] {
+        let refused = test.engine.schedule("bad", line).job(login("a")).await;
+        assert!(matches!(refused, Err(Error::Config(_))), "{line}: {refused:?}");
+    }
+    let zone = test.engine.schedule("bad", "0 3 * * *").zone("Mars/Olympus").job(login("a")).await;
+    assert!(zone.unwrap_err().to_string().contains("Mars/Olympus"));
+}

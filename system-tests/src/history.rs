@@ -1,0 +1,241 @@
+//! The log that the handlers write outside the engine: one line for each thing that happened, appended in one write,
+//! so that it outlives a SIGKILL of the writer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A submission was answered.
+    Accepted,
+    /// A handler began.
+    Started,
+    /// A handler came to its end.
+    Ended,
+    /// After everything: the state that the engine names.
+    Final,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Which life of the process wrote it.
+    pub life: u32,
+    /// What happened.
+    pub what: What,
+    /// To a job of this kind.
+    pub kind: String,
+    /// The lane, batch or parent that it belongs to.
+    pub group: u64,
+    /// Its number in that.
+    pub number: u64,
+    /// The job's id (the batch's for an accepted batch).
+    pub id: String,
+    /// The claim's fence; for `Final` the state.
+    pub detail: String,
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.what {
+            What::Accepted => "accepted",
+            What::Started => "started",
+            What::Ended => "ended",
+            What::Final => "final",
+        };
+        write!(
+            f,
+            "{} {what} {} {} {} {} {}",
+            self.life, self.kind, self.group, self.number, self.id, self.detail
+        )
+    }
+}
+
+impl FromStr for Entry {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [life, what, kind, group, number, id, detail] = fields[..] else {
+            return Err(format!("not an entry: {line}"));
+        };
+        let what = match what {
+            "accepted" => What::Accepted,
+            "started" => What::Started,
+            "ended" => What::Ended,
+            "final" => What::Final,
+            other => return Err(format!("not a happening: {other}")),
+        };
+        let parse = |text: &str| text.parse::<u64>().map_err(|error| format!("{line}: {error}"));
+        Ok(Entry {
+            life: parse(life)? as u32,
+            what,
+            kind: kind.into(),
+            group: parse(group)?,
+            number: parse(number)?,
+            id: id.into(),
+            detail: detail.into(),
+        })
+    }
+}
+
+/// Everything that the log shows to be wrong, in words.
+pub fn faults(entries: &[Entry]) -> Vec<String> {
+    let mut faults = Vec::new();
+    nothing_lost(entries, &mut faults);
+    one_claim_at_a_time(entries, &mut faults);
+    lanes_in_order(entries, &mut faults);
+    batches_settle_once(entries, &mut faults);
+    children_never_double(entries, &mut faults);
+    faults
+}
+
+fn of<'a>(entries: &'a [Entry], what: What, kind: &'a str) -> impl Iterator<Item = &'a Entry> {
+    entries.iter().filter(move |entry| entry.what == what && entry.kind == kind)
+}
+
+/// Promise 1: what was accepted has ended, and its handler did come to its end.
+fn nothing_lost(entries: &[Entry], faults: &mut Vec<String>) {
+    let ended: BTreeSet<&str> =
+        entries.iter().filter(|e| e.what == What::Ended).map(|entry| entry.id.as_str()).collect();
+    let last: BTreeMap<&str, &str> = entries
+        .iter()
+        .filter(|entry| entry.what == What::Final)
+        .map(|entry| (entry.id.as_str(), entry.detail.as_str()))
+        .collect();
+    for entry in entries.iter().filter(|entry| entry.what == What::Accepted && entry.kind != "batch") {
+        match last.get(entry.id.as_str()) {
+            Some(&"done") if ended.contains(entry.id.as_str()) => {}
+            // A job that was taken from dead workers too often is dead: it has ended, and says why.
+            Some(&"dead") => {}
+            state => faults.push(format!("promise 1: accepted but {state:?}: {entry}")),
+        }
+    }
+}
+
+/// Promise 2: within a life of the process a job runs once at a time, and fences only grow.
+fn one_claim_at_a_time(entries: &[Entry], faults: &mut Vec<String>) {
+    let mut fences: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut running: BTreeMap<&str, u32> = BTreeMap::new();
+    for entry in entries {
+        match entry.what {
+            What::Started => {
+                let fence: u32 = entry.detail.parse().unwrap_or(0);
+                if fences.insert(&entry.id, fence).is_some_and(|before| before >= fence) {
+                    faults.push(format!("promise 2: the fence did not grow: {entry}"));
+                }
+                if running.insert(&entry.id, entry.life) == Some(entry.life) {
+                    faults.push(format!("promise 2: two runs at once: {entry}"));
+                }
+            }
+            What::Ended => drop(running.remove(entry.id.as_str())),
+            What::Accepted | What::Final => {}
+        }
+    }
+}
+
+/// Promise 4: in a lane, nothing starts before what came before it has ended.
+fn lanes_in_order(entries: &[Entry], faults: &mut Vec<String>) {
+    let mut heads: BTreeMap<u64, (u64, u32, bool)> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| entry.kind == "lane") {
+        let head = heads.entry(entry.group).or_insert((0, 0, true));
+        match entry.what {
+            What::Started => {
+                let overtakes = entry.number < head.0;
+                let unfinished = entry.number > head.0 && !head.2;
+                if overtakes || unfinished {
+                    faults.push(format!("promise 4: after {head:?}: {entry}"));
+                }
+                *head = (entry.number, entry.life, false);
+            }
+            What::Ended if entry.number == head.0 => head.2 = true,
+            _ => {}
+        }
+    }
+}
+
+/// Promise 5: the continuation of a batch is one job, and starts after every member has ended.
+fn batches_settle_once(entries: &[Entry], faults: &mut Vec<String>) {
+    let mut ended: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    let mut followers: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+    let sizes: BTreeMap<u64, usize> =
+        of(entries, What::Accepted, "batch").map(|entry| (entry.group, entry.number as usize)).collect();
+    for entry in entries {
+        match (entry.what, entry.kind.as_str()) {
+            (What::Ended, "member") => drop(ended.entry(entry.group).or_default().insert(entry.number)),
+            (What::Started, "then") => {
+                followers.entry(entry.group).or_default().insert(&entry.id);
+                let done = ended.get(&entry.group).map_or(0, BTreeSet::len);
+                if sizes.get(&entry.group).is_some_and(|size| done < *size) {
+                    faults.push(format!("promise 5: only {done} members had ended: {entry}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    for (batch, size) in &sizes {
+        let count = followers.get(batch).map_or(0, BTreeSet::len);
+        if count != 1 {
+            faults.push(format!("promise 5: batch {batch} of {size} was followed {count} times"));
+        }
+    }
+}
+
+/// Promise 2: what a handler submits is there once, however often the handler ran.
+fn children_never_double(entries: &[Entry], faults: &mut Vec<String>) {
+    let mut children: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+    for entry in of(entries, What::Started, "child") {
+        children.entry(entry.group).or_default().insert(&entry.id);
+    }
+    for entry in of(entries, What::Accepted, "parent") {
+        let count = children.get(&entry.number).map_or(0, BTreeSet::len);
+        if count != 1 {
+            faults.push(format!("promise 2: {count} children: {entry}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(lines: &str) -> Vec<String> {
+        let entries: Vec<Entry> = lines.lines().map(|line| line.trim().parse().unwrap()).collect();
+        faults(&entries)
+    }
+
+    #[test]
+    fn a_good_history_has_no_faults() {
+        let good = "1 accepted lane 1 1 A -
+                    1 started lane 1 1 A 1
+                    2 started lane 1 1 A 2
+                    2 ended lane 1 1 A 2
+                    2 final lane 1 1 A done";
+        assert_eq!(check(good), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn every_check_can_fail() {
+        let bad = [
+            ("promise 1", "1 accepted plain 0 1 A -\n1 final plain 0 1 A ready"),
+            ("promise 1", "1 accepted plain 0 1 A -"),
+            ("promise 2", "1 started plain 0 1 A 1\n1 started plain 0 1 A 2"),
+            ("promise 2", "1 started plain 0 1 A 2\n1 ended plain 0 1 A 2\n2 started plain 0 1 A 2"),
+            ("promise 4", "1 started lane 1 1 A 1\n1 started lane 1 2 B 1"),
+            ("promise 4", "1 started lane 1 2 B 1\n1 ended lane 1 2 B 1\n1 started lane 1 1 A 1"),
+            ("promise 5", "1 accepted batch 7 2 X -\n1 ended member 7 0 A 1\n1 started then 7 0 B 1"),
+            ("promise 5", "1 accepted batch 7 2 X -"),
+            (
+                "promise 2: 2 children",
+                "1 accepted parent 0 4 P -\n1 started child 4 0 A 1\n1 started child 4 0 B 1\n1 ended parent 0 4 P 1\n\
+                 1 final parent 0 4 P done",
+            ),
+        ];
+        for (promise, lines) in bad {
+            let faults = check(lines);
+            assert!(faults.iter().any(|fault| fault.starts_with(promise)), "{promise}: {faults:?}");
+        }
+    }
+}
