@@ -1,2 +1,150 @@
-//! cli
-fn main() {}
+//! The one program of Turnwise: it runs an engine, and talks to one that runs.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to people")]
+
+mod bench;
+mod builtin;
+mod client;
+mod commands;
+mod door;
+mod failure;
+mod log;
+mod private;
+mod settings;
+mod show;
+mod span;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use commands::{backup, batches, control, dead, doctor, jobs, overview, submit, up, watch};
+use settings::{Flags, Layers};
+
+/// A durable work engine: every job gets its turn, once.
+///
+/// `turnwise up` runs an engine on a data directory. The other commands talk to it, on the same machine:
+/// `turnwise submit echo '{"hello":"world"}' --wait`, `turnwise jobs`, `turnwise watch`.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, after_help = AFTER)]
+struct Cli {
+    #[command(flatten)]
+    home: Home,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER: &str = "Exit codes: 0 done, 1 refused or failed, 2 called wrongly, 3 no engine to talk to.";
+
+/// Where the engine and its settings are.
+#[derive(Debug, clap::Args)]
+struct Home {
+    /// The data directory [default: ./turnwise-data, or TURNWISE_DATA].
+    #[arg(long, global = true, value_name = "DIR")]
+    data: Option<String>,
+    /// A configuration file [default: none, or TURNWISE_CONFIG].
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Home {
+    fn flags(&self) -> Flags {
+        self.data.iter().map(|data| ("data", data.clone())).collect()
+    }
+
+    /// The data directory. Other settings are not looked at: a mistake in one must not keep an operator out.
+    fn data(&self) -> anyhow::Result<PathBuf> {
+        Layers::read(self.config.as_deref(), self.flags())?.parsed("data", |text| Ok(text.into()))
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run an engine here, with its local HTTP door.
+    Up(up::Args),
+    /// Submit a job, or many.
+    Submit(submit::Args),
+    /// List jobs, or show one.
+    Jobs(jobs::Args),
+    /// End a job. One that runs is told to stop.
+    Cancel(control::Job),
+    /// Start a job that is due later now.
+    Retry(control::Job),
+    /// Give a dead or cancelled job a new life with all its attempts.
+    Replay(control::Job),
+    /// List batches, or show, cancel or release one.
+    Batches(batches::Args),
+    /// List the lanes that have jobs.
+    Lanes(overview::Listing),
+    /// List owners with their counts, or set one's share.
+    Owners(overview::Owners),
+    /// List the kinds of job that the engine knows.
+    Kinds(overview::Kinds),
+    /// Let nothing of a kind, an owner, a batch or a lane start. What runs, runs on.
+    Pause(control::What),
+    /// End a pause.
+    Resume(control::What),
+    /// Dead letters: jobs that failed for good.
+    Dead(dead::Args),
+    /// Watch unfinished batches; with a batch, until it has settled.
+    Watch(watch::Args),
+    /// Look for what is wrong, and print the settings in force.
+    Doctor(doctor::Args),
+    /// Copy the database to a file, also while an engine runs on it.
+    Backup(backup::Args),
+    /// Measure the engine on this machine.
+    Bench(bench::Args),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("turnwise: {}", show::harmless_lines(&format!("{error:#}")));
+            ExitCode::from(failure::Failure::exit_code(&error))
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let home = cli.home;
+    let data = || home.data();
+    match cli.command {
+        Command::Up(args) => up::run(&args, &home)?,
+        Command::Submit(args) => return submit::run(&args, &data()?),
+        Command::Jobs(args) => jobs::run(&args, &data()?)?,
+        Command::Cancel(job) => control::job("cancel", &job, &data()?)?,
+        Command::Retry(job) => control::job("retry", &job, &data()?)?,
+        Command::Replay(job) => control::job("replay", &job, &data()?)?,
+        Command::Batches(args) => batches::run(&args, &data()?)?,
+        Command::Lanes(args) => overview::lanes(&args, &data()?)?,
+        Command::Owners(args) => overview::owners(&args, &data()?)?,
+        Command::Kinds(args) => overview::kinds(&args, &data()?)?,
+        Command::Pause(what) => control::pause(&what, true, &data()?)?,
+        Command::Resume(what) => control::pause(&what, false, &data()?)?,
+        Command::Dead(args) => dead::run(&args, &data()?)?,
+        Command::Watch(args) => return watch::run(&args, &data()?),
+        Command::Doctor(args) => return doctor::run(&args, &home),
+        Command::Backup(args) => backup::run(&args, &data()?)?,
+        Command::Bench(args) => bench::run(args)?,
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "turnwise", &mut std::io::stdout());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_make_sense() {
+        Cli::command().debug_assert();
+    }
+}

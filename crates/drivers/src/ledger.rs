@@ -15,6 +15,7 @@ mod queue;
 mod session;
 mod settle;
 mod step;
+mod stream;
 mod submit;
 mod sweep;
 mod table;
@@ -25,6 +26,7 @@ use turnwise_core::time::Time;
 
 use crate::store::{Outcome, Receipt, StoreError, Unit};
 
+pub(crate) use stream::{blocks, hinted, last_of, page, trimmed};
 pub(crate) use table::{Change, Load, Space, Table};
 pub(crate) use working::{Backend, Tables, Working, spaces};
 

@@ -53,10 +53,11 @@ pub struct SqliteStore {
     hints: broadcast::Sender<Arc<Committed>>,
     clock: Arc<dyn Clock>,
     /// Answers `ready`, on the caller's thread: a bounded look at an index takes microseconds.
-    planner: Mutex<Reader>,
+    planner: Mutex<Option<Reader>>,
     /// Answers everything else, on a thread of its own.
     looker: Option<std::sync::mpsc::Sender<Look>>,
-    threads: Vec<std::thread::JoinHandle<()>>,
+    looking: Option<std::thread::JoinHandle<()>>,
+    writing: Vec<std::thread::JoinHandle<()>>,
     _lock: lock::DirectoryLock,
 }
 
@@ -73,10 +74,10 @@ impl SqliteStore {
     pub fn open(options: &SqliteOptions, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let lock = lock::DirectoryLock::take(&options.directory)?;
         let path = options.directory.join(DATABASE);
-        let connection = schema::open(&path, options.most_bytes)?;
+        let mut connection = schema::open(&path, options.most_bytes)?;
         let hints = broadcast::channel(HINTS).0;
         let (requests, inbox) = mpsc::channel(WAITING_CALLS);
-        let (checkpoints, checkpointer) = checkpoint::start(&path)?;
+        let (checkpoints, checkpointer) = checkpoint::start(&path, &mut connection)?;
         let writer = Writer::new(connection, path.clone(), clock.clone(), hints.clone(), checkpoints)?;
         let writing = spawn("turnwise-writer", move || writer.run(inbox))?;
         let (looker, looks) = std::sync::mpsc::channel::<Look>();
@@ -90,9 +91,10 @@ impl SqliteStore {
             requests: Some(requests),
             hints,
             clock,
-            planner: Mutex::new(Reader::open(&path)?),
+            planner: Mutex::new(Some(Reader::open(&path)?)),
             looker: Some(looker),
-            threads: vec![writing, looking, checkpointer],
+            looking: Some(looking),
+            writing: vec![writing, checkpointer],
             _lock: lock,
         })
     }
@@ -134,12 +136,19 @@ pub(crate) fn spawn(
 /// Every thread ends before the lock on the directory is given back.
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        self.requests = None;
+        // Readers go first: the last connection to close is a writing one, which leaves no log behind.
         self.looker = None;
-        for thread in self.threads.drain(..) {
-            // A panic in a thread was reported when it happened.
-            let _ = thread.join();
-        }
+        self.planner.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        join(self.looking.take());
+        self.requests = None;
+        self.writing.drain(..).for_each(|thread| join(Some(thread)));
+    }
+}
+
+fn join(thread: Option<std::thread::JoinHandle<()>>) {
+    if let Some(thread) = thread {
+        // A panic in a thread was reported when it happened.
+        let _ = thread.join();
     }
 }
 
@@ -160,7 +169,8 @@ impl Store for SqliteStore {
 
     fn ready(&self, what: Ready) -> Answer<'_, Result<ReadyAnswer, StoreError>> {
         let mut planner = self.planner.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = reads::ready(&mut planner, &what);
+        let answer =
+            planner.as_mut().ok_or(StoreError::Closed).and_then(|reader| reads::ready(reader, &what));
         Box::pin(std::future::ready(answer))
     }
 

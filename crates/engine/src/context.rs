@@ -66,6 +66,10 @@ impl Signal {
         self.state.load(Ordering::Acquire) >= TOLD
     }
 
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.state.load(Ordering::Acquire) >= ABORTED
+    }
+
     async fn reaches(&self, level: u8) {
         loop {
             let told = self.told.notified();
@@ -99,6 +103,11 @@ impl Run {
 
     pub(crate) fn id(&self) -> JobId {
         self.claimed.header.id
+    }
+
+    /// Names the claim, not only the job.
+    pub(crate) fn key(&self) -> (JobId, u32) {
+        (self.claimed.header.id, self.claimed.header.fence)
     }
 
     /// What the handler submitted outside of steps.
@@ -196,7 +205,11 @@ impl Context {
         Fut: Future<Output = Outcome<T>>,
     {
         let name = Name::new(name).map_err(Stop::never)?;
-        let mut steps = self.run.steps.lock().await;
+        let Ok(mut steps) = self.run.steps.try_lock() else {
+            return Err(Stop::never(format!(
+                "step `{name}` was begun inside or beside another: steps follow each other"
+            )));
+        };
         let known = self.finished_steps(&mut steps).await?;
         if let Some(step) = known.iter().find(|step| step.name == name) {
             return serde_json::from_slice(&step.output).map_err(|error| {
@@ -232,9 +245,10 @@ impl Context {
 
     /// Submits a job when this one is done (or with the step that it is called in). If the handler fails, the
     /// job was never there; so a retry cannot submit it twice.
+    ///
+    /// It takes the turns of this job's owner unless it says otherwise.
     pub fn submit<J: Job>(&self, job: impl Into<Submit<J>>) -> Outcome<JobId> {
-        let job = self.run.inner.new_job(&job.into(), None).map_err(Stop::never)?;
-        self.run.add(job)
+        self.run.add(self.same_owner(job.into())?)
     }
 
     /// The same, into the batch of this job: the batch settles after it.
@@ -269,8 +283,14 @@ impl Context {
         I: IntoIterator,
         I::Item: Into<Submit<J>>,
     {
-        let job = self.run.inner.new_job(&then.into(), None).map_err(Stop::never)?;
+        let job = self.same_owner(then.into())?;
         self.fan_out(name, jobs, Some(NewThen { job, when: When::Settled }))
+    }
+
+    /// A job outside of any batch, of this job's owner unless it says otherwise.
+    fn same_owner<J: Job>(&self, mut submit: Submit<J>) -> Outcome<NewJob> {
+        submit.how.owner.get_or_insert_with(|| self.owner().to_owned());
+        self.run.inner.new_job(&submit, None).map_err(Stop::never)
     }
 
     fn fan_out<J: Job, I>(&self, name: &str, jobs: I, then: Option<NewThen>) -> Outcome<BatchId>

@@ -179,6 +179,12 @@ impl Inner {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether this process may act in the name of its session.
+    pub(crate) fn is_trusted(&self) -> bool {
+        let now = self.runtime.now();
+        self.liveness.borrow().is_some_and(|liveness| liveness.trusted_until > now)
+    }
+
     pub(crate) async fn commit(&self, units: Vec<Unit>) -> Result<Vec<Outcome>, StoreError> {
         self.store.commit(units).await
     }
@@ -205,10 +211,11 @@ impl Inner {
         if kinds.is_empty() {
             return Ok(());
         }
-        let units = kinds.into_iter().map(Unit::Declare).collect();
+        let units = kinds.iter().cloned().map(Unit::Declare).collect();
         for outcome in self.commit(units).await? {
             outcome?;
         }
+        self.registry.declared(&kinds);
         Ok(())
     }
 }

@@ -16,15 +16,17 @@ use crate::context::Context;
 use crate::job::Job;
 use crate::outcome::{Outcome, Stop};
 
+/// A handler as the crew calls it: with the payload as it was stored.
+type Call<T> = dyn Fn(&[u8], Context) -> T + Send + Sync;
 type Running = Pin<Box<dyn Future<Output = Verdict> + Send>>;
 
 /// How a handler runs.
 #[derive(Clone)]
 pub(crate) enum Handler {
     /// As a future, which can be dropped.
-    Async(Arc<dyn Fn(&[u8], Context) -> Running + Send + Sync>),
+    Async(Arc<Call<Running>>),
     /// As a function on a thread of its own, which can only be asked to stop.
-    Blocking(Arc<dyn Fn(&[u8], Context) -> Verdict + Send + Sync>),
+    Blocking(Arc<Call<Verdict>>),
 }
 
 struct Entry {
@@ -81,13 +83,18 @@ impl Registry {
 
     /// Kinds whose rules the store has not been told.
     pub(crate) fn undeclared(&self) -> Vec<Kind> {
+        let entries = lock(&self.0);
+        entries.values().filter(|entry| !entry.declared).map(|entry| entry.kind.clone()).collect()
+    }
+
+    /// The store was told these rules. Rules that were changed meanwhile are still to be told.
+    pub(crate) fn declared(&self, kinds: &[Kind]) {
         let mut entries = lock(&self.0);
-        let new = entries.values_mut().filter(|entry| !entry.declared);
-        new.map(|entry| {
-            entry.declared = true;
-            entry.kind.clone()
-        })
-        .collect()
+        for kind in kinds {
+            if let Some(entry) = entries.get_mut(&kind.name) {
+                entry.declared |= entry.kind == *kind;
+            }
+        }
     }
 
     pub(crate) fn handler(&self, kind: &Name) -> Option<Handler> {

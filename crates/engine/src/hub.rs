@@ -2,6 +2,7 @@
 //! time only: waiters look for themselves from time to time.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -21,6 +22,8 @@ pub(crate) struct Hub {
     waiting: Mutex<Waiting>,
     /// A schedule was saved.
     pub(crate) schedules: Notify,
+    /// Jobs that this process has seen end.
+    ended: AtomicU64,
     /// Told after every commit.
     pub(crate) commits: Notify,
     /// The crew that is told of cancels.
@@ -66,7 +69,11 @@ impl Hub {
     fn told(&self, committed: &Committed) {
         let crew = self.crew.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let waiting = self.lock();
+        let mut ended = 0;
         for event in &committed.events {
+            if matches!(event, Event::Job { state, .. } if state.is_final()) {
+                ended += 1;
+            }
             match event {
                 Event::Job { job, state: State::Running, cause: Cause::Cancelled, .. } => {
                     if let Some(crew) = &crew {
@@ -86,7 +93,13 @@ impl Hub {
                 _ => {}
             }
         }
+        self.ended.fetch_add(ended, Ordering::AcqRel);
         self.commits.notify_waiters();
+    }
+
+    /// How many jobs this process has seen end.
+    pub(crate) fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Acquire)
     }
 
     /// Kinds that wait for a worker.

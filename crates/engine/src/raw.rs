@@ -1,4 +1,5 @@
-//! Jobs whose kind is known by name only: for programs that pass other people's work on, such as the command line.
+//! Jobs whose kind is known by name only: for programs that pass other people's work on, such as the command
+//! line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,8 +55,8 @@ pub struct RawBatch {
 }
 
 impl Engine {
-    /// Submits jobs whose kinds are known by name only, in parts that each fit into a commit. For each job, which one
-    /// stands for it and whether that was there already.
+    /// Submits jobs whose kinds are known by name only, in parts that each fit into a commit. For each job,
+    /// which one stands for it and whether that was there already.
     pub async fn submit_raw(&self, jobs: Vec<Submit<Raw>>) -> Result<Vec<Submitted>, Error> {
         self.inner.declare_new_kinds().await?;
         let owners = self.owners_of(jobs.iter().filter_map(|job| job.job.batch)).await?;
@@ -70,7 +71,8 @@ impl Engine {
         Ok(accepted)
     }
 
-    /// Submits a batch. Unless it stays open it is sealed with its last part; if that fails halfway, it is cancelled.
+    /// Submits a batch. Unless it stays open it is sealed with its last part; if that fails halfway, it is
+    /// cancelled.
     pub async fn submit_raw_batch(&self, batch: RawBatch) -> Result<BatchHandle, Error> {
         let RawBatch { name, owner, jobs, then, open } = batch;
         self.inner.declare_new_kinds().await?;
@@ -153,4 +155,58 @@ fn cut(
         parts.push(part);
     }
     Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use turnwise_core::batch::Phase;
+    use turnwise_core::kind::Kind;
+    use turnwise_core::limits;
+
+    use super::*;
+    use crate::Config;
+
+    async fn engine() -> Engine {
+        let engine = Engine::open(Config::memory()).await.unwrap();
+        engine.declare(Kind::new(Name::new("any").unwrap())).await.unwrap();
+        engine
+    }
+
+    #[tokio::test]
+    async fn a_batch_that_needs_several_parts() {
+        let engine = engine().await;
+        let jobs = vec![Raw::job("any", json!(1)); limits::JOBS_PER_SUBMIT + 1];
+        let then = Some((Raw::job("any", json!(2)), When::Settled));
+        let batch = RawBatch { name: "b".into(), owner: Some("acme".into()), jobs, then, open: false };
+        let handle = engine.submit_raw_batch(batch).await.unwrap();
+        let view = engine.batch_view(handle.id).await.unwrap().unwrap();
+        assert_eq!((view.batch.phase, view.batch.total), (Phase::Sealed, limits::JOBS_PER_SUBMIT as u64 + 1));
+        let then = engine.job(handle.then.unwrap()).await.unwrap().unwrap();
+        assert_eq!(then.owner.as_str(), "acme");
+    }
+
+    #[tokio::test]
+    async fn an_open_batch_is_filled_and_sealed() {
+        let engine = engine().await;
+        let batch =
+            RawBatch { name: "b".into(), owner: Some("acme".into()), jobs: vec![], then: None, open: true };
+        let id = engine.submit_raw_batch(batch).await.unwrap().id;
+        let job = Raw::job("any", json!(null)).batch(id);
+        let accepted = engine.submit_raw(vec![job.clone(), job.clone()]).await.unwrap();
+        assert_eq!(engine.job(accepted[1].id).await.unwrap().unwrap().owner.as_str(), "acme");
+        engine.seal_batch(id).await.unwrap();
+        assert!(matches!(engine.submit_raw(vec![job]).await, Err(Error::Refused(Refusal::Sealed(_)))));
+        let lost = Raw::job("any", json!(null)).batch(BatchId::from_u64(1));
+        assert!(matches!(engine.submit_raw(vec![lost]).await, Err(Error::Refused(Refusal::UnknownBatch(_)))));
+    }
+
+    #[tokio::test]
+    async fn one_bad_job_and_nothing_is_accepted() {
+        let engine = engine().await;
+        let mut jobs = vec![Raw::job("any", json!(1)); limits::JOBS_PER_SUBMIT];
+        jobs.push(Raw::job("any", json!(1)).owner(""));
+        assert!(engine.submit_raw(jobs).await.is_err());
+        assert_eq!(engine.backlog().await.unwrap(), 0);
+    }
 }

@@ -1,5 +1,6 @@
 //! An engine at work, and how it stops: gracefully, burning no attempt.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use tokio::sync::{mpsc, watch};
@@ -58,8 +59,8 @@ impl Running {
                 spawn(Box::pin(worker::receive(crew.clone(), kind.clone())));
             }
         }
-        let mut leases: Vec<_> = inner.registry.leases().into_values().collect();
-        leases.dedup();
+        // One loop for a lease, however many kinds are bound to it: two would take it from each other.
+        let leases: BTreeSet<_> = inner.registry.leases().into_values().collect();
         for name in leases {
             spawn(Box::pin(lease::hold(crew.clone(), name, stopped.clone())));
         }
@@ -76,7 +77,6 @@ impl Running {
             biased;
             () = self.drained() => {}
             () = patience => {
-                self.crew.tell_all();
                 self.crew.abort_all();
                 // A thread that will not stop is left behind; its job is rescued when the session has ended.
                 let last = runtime.sleep_until(runtime.now() + self.engine.inner.config.beat);

@@ -8,7 +8,7 @@ use turnwise_core::ids::JobId;
 use turnwise_core::name::Name;
 use turnwise_core::time::Time;
 use turnwise_core::unique::Window;
-use turnwise_drivers::store::{Found, Read, Schedule as Stored, Submission, Unit};
+use turnwise_drivers::store::{Found, Read, Schedule as Stored, Submission, Sweep, Unit};
 
 use crate::Error;
 use crate::engine::{Engine, Inner, odd_answer};
@@ -86,16 +86,24 @@ impl Schedule {
             )));
         }
         let name = Name::new(&self.name)?;
+        let cron = Cron::parse(&self.line, &self.zone).map_err(|bad| Error::Config(bad.to_string()))?;
+        // A program that saves its schedules at every start goes on where it was: ticks that were missed meanwhile
+        // are still missed. A changed line begins now.
+        let Found::Schedules(known) = inner.read(Read::Schedules).await? else { return Err(odd_answer()) };
+        let before = known.into_iter().find(|known| known.name == name && known.cron == cron);
         let stored = Stored {
             name: name.clone(),
-            cron: Cron::parse(&self.line, &self.zone).map_err(|bad| Error::Config(bad.to_string()))?,
+            cron,
             missed: self.missed,
             overlap: self.overlap,
             kind: Name::new(J::KIND)?,
             owner: Name::new(&self.owner)?,
             payload: serde_json::to_value(&job).map_err(Error::json("a payload"))?,
-            last: inner.store_time().await?,
-            job: None,
+            last: match &before {
+                Some(before) => before.last,
+                None => inner.store_time().await?,
+            },
+            job: before.and_then(|before| before.job),
         };
         inner.commit_one(Unit::Schedule(name, Some(stored))).await?;
         inner.hub.schedules.notify_one();
@@ -114,18 +122,20 @@ pub(crate) async fn tick(inner: &Arc<Inner>) -> Result<Option<Duration>, Error> 
         // A tick that is skipped as missed is dealt with too.
         let passed = schedule.cron.next_after(schedule.last).is_some_and(|next| next <= now);
         if passed {
-            submit_ticks(inner, schedule, &due.ticks, now).await?;
+            let name = schedule.name.clone();
+            match submit_ticks(inner, schedule, &due.ticks, now).await {
+                // The other schedules do not wait for this one; its ticks come again.
+                Err(Error::Refused(refusal)) => {
+                    tracing::warn!(schedule = %name, %refusal, "the job of a tick was refused");
+                }
+                other => other?,
+            }
         }
     }
     Ok(wait)
 }
 
-async fn submit_ticks(
-    inner: &Arc<Inner>,
-    mut schedule: Stored,
-    ticks: &[Time],
-    now: Time,
-) -> Result<(), Error> {
+async fn submit_ticks(inner: &Arc<Inner>, schedule: Stored, ticks: &[Time], now: Time) -> Result<(), Error> {
     let mut jobs = Vec::new();
     if schedule.overlap == Overlap::Allow || !is_unfinished(inner, schedule.job).await? {
         let ticks = if schedule.overlap == Overlap::Skip { &ticks[..ticks.len().min(1)] } else { ticks };
@@ -138,13 +148,12 @@ async fn submit_ticks(
             jobs.push(inner.new_job_of(&schedule.kind, &schedule.payload, &how, None)?);
         }
     }
-    schedule.last = now;
-    schedule.job = jobs.last().map(|job| job.id).or(schedule.job);
-    let name = schedule.name.clone();
-    let submission = Submission { jobs, ..Submission::default() };
-    // If only the first of the two happened, the ticks come again and their keys answer with the same jobs.
-    let units = vec![Unit::Submit(submission), Unit::Schedule(name, Some(schedule))];
-    for outcome in inner.commit(units).await? {
+    // In one commit: a note that is lost would let the next tick overlap with this one's job. The note is passed over
+    // if the jobs are refused (a quota), or if somebody else was faster; then their keys answer with his jobs.
+    let key = jobs.last().and_then(|job| job.unique.as_ref()).map(|unique| unique.key.clone());
+    let ticked = Sweep::Ticked { schedule: schedule.name, from: schedule.last, to: now, key };
+    let submit = Unit::Submit(Submission { jobs, ..Submission::default() });
+    for outcome in inner.commit(vec![submit, Unit::Sweep(ticked)]).await? {
         outcome?;
     }
     Ok(())

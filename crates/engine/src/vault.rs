@@ -161,7 +161,8 @@ fn key(source: &KeySource) -> Result<Zeroizing<Vec<u8>>, Error> {
         KeySource::Credential(name) => {
             let directory = std::env::var_os("CREDENTIALS_DIRECTORY")
                 .ok_or_else(|| bad_key("CREDENTIALS_DIRECTORY is not set: start it as a systemd unit"))?;
-            read_key(&Path::new(&directory).join(name))
+            // systemd sets the rights of this file, and knows better than a look at its mode.
+            read_text(&Path::new(&directory).join(name))
         }
         KeySource::MadeIn(path) if path.exists() => read_key(path),
         KeySource::MadeIn(path) => make_key(path),
@@ -190,11 +191,16 @@ fn make_key(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
 
 fn read_key(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
     let failed = |error: std::io::Error| bad_key(&format!("{} cannot be read: {error}", path.display()));
-    let mut file = File::open(path).map_err(failed)?;
-    let mode = file.metadata().map_err(failed)?.permissions().mode();
+    let mode = fs::metadata(path).map_err(failed)?.permissions().mode();
     if mode & 0o077 != 0 {
         return Err(bad_key(&format!("{0} can be read by others: chmod 600 {0}", path.display())));
     }
+    read_text(path)
+}
+
+fn read_text(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let failed = |error: std::io::Error| bad_key(&format!("{} cannot be read: {error}", path.display()));
+    let mut file = File::open(path).map_err(failed)?;
     let mut text = Zeroizing::new(String::new());
     std::io::Read::take(&mut file, 1_024).read_to_string(&mut text).map_err(failed)?;
     from_hex(&text)

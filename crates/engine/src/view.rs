@@ -238,13 +238,35 @@ impl Engine {
     /// Waits until no job is unfinished: everything that was submitted has ended.
     pub async fn drain(&self) -> Result<(), Error> {
         loop {
-            let told = self.inner.hub.commits.notified();
-            tokio::pin!(told);
-            told.as_mut().enable();
-            if self.backlog().await? == 0 {
+            let seen = self.inner.hub.ended();
+            let backlog = self.backlog().await?;
+            if backlog == 0 {
                 return Ok(());
             }
-            self.look_later(told).await;
+            self.wait_for_ends(seen + backlog).await;
+        }
+    }
+
+    /// Waits until this process has seen so many jobs end: until then a look at the store cannot find it empty. Gives
+    /// up after a while, in case hints were lost.
+    async fn wait_for_ends(&self, count: u64) {
+        let runtime = &self.inner.runtime;
+        let patience = runtime.sleep_until(runtime.now() + LOOK);
+        let ends = async {
+            loop {
+                let told = self.inner.hub.commits.notified();
+                tokio::pin!(told);
+                told.as_mut().enable();
+                if self.inner.hub.ended() >= count {
+                    return;
+                }
+                told.await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = ends => {}
+            () = patience => {}
         }
     }
 

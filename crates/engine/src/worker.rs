@@ -1,6 +1,6 @@
 //! The crew: what this process runs at the moment, its slots, and what it has to tell the scheduler.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -46,10 +46,13 @@ pub(crate) struct Served {
 #[derive(Default)]
 struct State {
     pools: BTreeMap<Name, Slots>,
-    running: HashMap<JobId, Arc<Run>>,
+    /// By job and fence: a thread that will not stop may still be there when its job is claimed again.
+    running: BTreeMap<(JobId, u32), Arc<Run>>,
     finished: Vec<Finished>,
-    /// Ended runs whose commit is under way.
-    committing: usize,
+    /// Ended runs that are not committed yet.
+    unsettled: BTreeSet<(JobId, u32)>,
+    /// Jobs whose claims were not answered yet, and how many claims of each.
+    claiming: BTreeMap<JobId, u32>,
     report: Report,
     /// Terms of the leases that this process holds, and until when it trusts them.
     terms: BTreeMap<Name, (u64, Time)>,
@@ -57,7 +60,7 @@ struct State {
 
 impl State {
     fn is_idle(&self) -> bool {
-        self.running.is_empty() && self.finished.is_empty() && self.committing == 0
+        self.running.is_empty() && self.unsettled.is_empty() && self.claiming.is_empty()
     }
 }
 
@@ -100,16 +103,21 @@ impl Crew {
         *self.closing.borrow()
     }
 
-    /// Takes as many slots as there are free ones, at most `wanted`, for claims.
-    pub(crate) fn reserve(&self, pool: &Name, wanted: usize) -> usize {
+    /// Takes slots for the first of these tickets, as many as there are free ones, until their claims are
+    /// answered.
+    pub(crate) fn reserve(&self, pool: &Name, tickets: &[Ticket]) -> usize {
         if self.is_closing() {
             return 0;
         }
         let mut state = self.lock();
+        let state = &mut *state;
         let Some(slots) = state.pools.get_mut(pool) else { return 0 };
         let free = slots.total.saturating_sub(slots.busy + slots.claiming) as usize;
-        let taken = free.min(wanted);
+        let taken = free.min(tickets.len());
         slots.claiming += taken as u32;
+        for (job, _) in &tickets[..taken] {
+            *state.claiming.entry(*job).or_default() += 1;
+        }
         taken
     }
 
@@ -117,21 +125,33 @@ impl Crew {
     pub(crate) fn claimed(
         &self,
         pool: &Name,
-        reserved: usize,
+        tickets: &[Ticket],
         runs: &[Arc<Run>],
         fill: impl FnOnce(&mut Report),
     ) {
         let mut state = self.lock();
         let state = &mut *state;
         if let Some(slots) = state.pools.get_mut(pool) {
-            slots.claiming -= reserved as u32;
+            slots.claiming -= tickets.len() as u32;
             slots.busy += runs.len() as u32;
         }
+        for (job, _) in tickets {
+            if let Some(count) = state.claiming.get_mut(job) {
+                *count -= 1;
+                if *count == 0 {
+                    state.claiming.remove(job);
+                }
+            }
+        }
         for run in runs {
-            state.running.insert(run.id(), run.clone());
+            state.running.insert(run.key(), run.clone());
         }
         fill(&mut state.report);
         self.news.notify_one();
+        if state.is_idle() {
+            self.idle.notify_waiters();
+            self.ended.notify_one();
+        }
     }
 
     /// Tickets that are handed back unclaimed.
@@ -140,13 +160,20 @@ impl Crew {
         self.news.notify_one();
     }
 
-    /// A handler has ended: its slot is free.
+    /// A handler has ended: its slot is free. One that was stopped from outside has decided nothing, unless it was
+    /// done all the same: its job is given back.
     pub(crate) fn finished(&self, run: Arc<Run>, verdict: Verdict) {
+        let verdict = match verdict {
+            Verdict::Done(_) => verdict,
+            _ if run.signal.is_aborted() => Verdict::Released,
+            _ => verdict,
+        };
         let submission = run.take_fanout();
         let pool = self.kinds.get(&run.claimed.line.kind).map(|served| &served.pool);
         let mut state = self.lock();
         let state = &mut *state;
-        state.running.remove(&run.id());
+        state.running.remove(&run.key());
+        state.unsettled.insert(run.key());
         if let Some(slots) = pool.and_then(|pool| state.pools.get_mut(pool)) {
             slots.busy = slots.busy.saturating_sub(1);
         }
@@ -154,26 +181,35 @@ impl Crew {
         self.ended.notify_one();
     }
 
-    /// What has ended and must be committed. Free slots are reported here and not by each handler: under load
-    /// that makes one report of what ended during a commit, and when idle it is at once. One report for each
-    /// handler made tickets travel one by one, and drained 2,000 jobs/s instead of tens of thousands.
+    /// What has ended and must be committed. Free slots are reported here and not by each handler: under load that
+    /// makes one report of all that ended during a commit, and when idle it is at once. (One report for each handler
+    /// made tickets travel one by one, and drained 2,000 jobs/s.)
     pub(crate) fn take_finished(&self) -> Vec<Finished> {
-        let mut state = self.lock();
-        let finished = std::mem::take(&mut state.finished);
+        let finished = std::mem::take(&mut self.lock().finished);
         if !finished.is_empty() {
-            state.committing += finished.len();
             self.news.notify_one();
         }
         finished
     }
 
-    /// So many were committed, or given up.
-    pub(crate) fn committed(&self, count: usize) {
+    /// These were committed, or given up.
+    pub(crate) fn committed(&self, runs: &[(JobId, u32)]) {
         let mut state = self.lock();
-        state.committing = state.committing.saturating_sub(count);
+        for run in runs {
+            state.unsettled.remove(run);
+        }
         if state.is_idle() {
             self.idle.notify_waiters();
         }
+    }
+
+    /// Whether somebody here still has to do with a claim: runs it, commits its end, or waits for its answer.
+    pub(crate) fn knows(&self, job: JobId, fence: u32) -> bool {
+        let state = self.lock();
+        let run = (job, fence);
+        state.running.contains_key(&run)
+            || state.unsettled.contains(&run)
+            || state.claiming.contains_key(&job)
     }
 
     /// Whether nothing runs and nothing is to be committed.
@@ -183,27 +219,22 @@ impl Crew {
 
     /// The report that is due, counted as of now.
     pub(crate) fn take_report(&self) -> Report {
-        let closing = self.is_closing();
+        // Whoever may not claim has no slot to offer: tickets would only come back.
+        let closed = self.is_closing() || !self.inner.is_trusted();
         let mut state = self.lock();
         let state = &mut *state;
         let number = state.report.number + 1;
         let mut report = std::mem::replace(&mut state.report, Report { number, ..Report::default() });
         report.number = number;
-        let free = |slots: &Slots| if closing { 0 } else { slots.total.saturating_sub(slots.busy) };
+        let free = |slots: &Slots| if closed { 0 } else { slots.total.saturating_sub(slots.busy) };
         report.free = state.pools.iter().map(|(pool, slots)| (pool.clone(), free(slots))).collect();
         report
     }
 
     /// A handler should stop.
     pub(crate) fn tell_cancel(&self, job: JobId) {
-        if let Some(run) = self.lock().running.get(&job) {
-            run.signal.tell();
-        }
-    }
-
-    /// Every handler should stop.
-    pub(crate) fn tell_all(&self) {
-        self.lock().running.values().for_each(|run| run.signal.tell());
+        let state = self.lock();
+        state.running.range((job, 0)..=(job, u32::MAX)).for_each(|(_, run)| run.signal.tell());
     }
 
     /// Every handler is stopped, if it can be.

@@ -1,5 +1,7 @@
 //! What the engine tells the planner: the rules of kinds, weights, pauses, what runs, how much room there is.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::BatchId;
@@ -165,6 +167,37 @@ impl Planner {
         self.reopen(gate);
         key.into_iter().for_each(|key| self.drop_key_if_unused(key));
         self.drop_kind_if_unused(kind);
+    }
+
+    /// All that runs according to the store: what is not named does not run. This mends what the planner
+    /// missed when it was not told that a run ended.
+    pub fn set_all_running<'a>(
+        &mut self,
+        running: impl IntoIterator<Item = (&'a Name, Option<&'a Name>, u32)>,
+    ) {
+        let mut named = BTreeSet::new();
+        for (kind, key, count) in running {
+            let Some(at) = self.names.kinds.find(kind) else { continue };
+            let rules = self.names.kinds[at].rules.as_ref();
+            // Only what has a cap is counted.
+            if rules.is_some_and(|rules| key.map_or(rules.cap, |_| rules.key_cap).is_some()) {
+                self.set_running(kind, key, count);
+                named.insert((at, key.cloned()));
+            }
+        }
+        let runs = |gate: u32| self.gates.gate(gate).running > 0;
+        let kinds = self.names.kinds.indexes().filter(|&at| runs(self.names.kinds[at].gate));
+        let keys = self.names.keys.indexes().filter(|&at| runs(self.names.keys[at].gate));
+        let key = |at: u32| {
+            let (kind, key) = self.names.keys.key(at);
+            (*kind, Some(key.clone()))
+        };
+        let all = kinds.map(|at| (at, None)).chain(keys.map(key));
+        let idle: Vec<(u32, Option<Name>)> = all.filter(|gate| !named.contains(gate)).collect();
+        for (kind, key) in idle {
+            let kind = self.names.kinds.key(kind).clone();
+            self.set_running(&kind, key.as_ref(), 0);
+        }
     }
 
     pub(super) fn kind_named(&mut self, name: &Name) -> u32 {

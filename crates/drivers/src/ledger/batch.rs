@@ -3,7 +3,7 @@
 use turnwise_core::batch::{Batch, Continuation, Phase, Turn};
 use turnwise_core::event::{Cause, Event};
 use turnwise_core::ids::{BatchId, JobId};
-use turnwise_core::job::State;
+use turnwise_core::job::{Header, State};
 use turnwise_core::line::LineKey;
 use turnwise_core::machine::Command;
 use turnwise_core::refusal::Refusal;
@@ -180,19 +180,25 @@ pub(super) fn may_replay_continuation<B: Backend>(w: &mut Working<B>, line: &Lin
     }
 }
 
-/// The continuation shall not be. One that was cancelled meanwhile is so already, and may be forgotten.
+/// A continuation that is still held. It may have been cancelled meanwhile, and forgotten, and its id may be
+/// another job's.
+fn held<B: Backend>(w: &mut Working<B>, job: JobId) -> Result<Option<Header>, Trouble> {
+    let found = w.get::<spaces::Jobs>(&job)?;
+    Ok(found.filter(|header| header.flags.continuation && header.state == State::Waiting))
+}
+
+/// The continuation shall not be.
 fn cancel_job<B: Backend>(w: &mut Working<B>, then: Option<Continuation>, now: Time) -> Result<(), Trouble> {
     let Some(then) = then else { return Ok(()) };
-    match w.get::<spaces::Jobs>(&then.job)?.filter(|header| header.state == State::Waiting) {
+    match held(w, then.job)? {
         Some(header) => effects::apply(w, &header, Command::Cancel, Cause::Cancelled, now).map(drop),
         None => Ok(()),
     }
 }
 
-/// The continuation's turn. One that was cancelled meanwhile stays cancelled, and may be forgotten.
+/// The continuation's turn. One that was cancelled meanwhile stays cancelled.
 fn release_job<B: Backend>(w: &mut Working<B>, job: JobId, now: Time) -> Result<(), Trouble> {
-    let found = w.get::<spaces::Jobs>(&job)?.filter(|header| header.state == State::Waiting);
-    let Some(mut header) = found else { return Ok(()) };
+    let Some(mut header) = held(w, job)? else { return Ok(()) };
     if let Some(place) = header.place {
         let lane = w.get::<spaces::Lanes>(&place.lane)?;
         let lane = lane.ok_or_else(|| StoreError::Broken(format!("lane {} is missing", place.lane)))?;

@@ -6,6 +6,7 @@ use turnwise_core::ids::{BatchId, JobId, SessionId};
 use turnwise_core::job::State;
 use turnwise_core::limits as most;
 use turnwise_core::machine::{self, Command};
+use turnwise_core::name::Name;
 use turnwise_core::refusal::Refusal;
 use turnwise_core::schedule::Target;
 use turnwise_core::time::Time;
@@ -25,6 +26,7 @@ pub(super) fn sweep<B: Backend>(w: &mut Working<B>, unit: &Sweep, now: Time) -> 
         // A block goes as a whole, so the one that the cursor points into stays.
         Sweep::Trim(cursor) => Ok(Receipt::Changed(w.backend.trim(cursor.block())?)),
         Sweep::Expire => Ok(Receipt::Changed(w.backend.expire(&mut w.tables, now)?)),
+        Sweep::Ticked { schedule, from, to, key } => ticked(w, schedule, *from, *to, key.as_ref()),
     }
 }
 
@@ -80,6 +82,26 @@ fn cancel_in_batch<B: Backend>(w: &mut Working<B>, job: JobId, now: Time) -> Res
         return Err(Refusal::Invalid(format!("batch {id} was not cancelled")).into());
     }
     effects::apply(w, &header, Command::Cancel, Cause::Cancelled, now).map(drop)
+}
+
+/// Ticks were dealt with, unless the schedule is not as whoever dealt with them saw it.
+fn ticked<B: Backend>(
+    w: &mut Working<B>,
+    name: &Name,
+    from: Time,
+    to: Time,
+    key: Option<&Name>,
+) -> Result<Receipt, Trouble> {
+    let found = w.get::<spaces::Schedules>(name)?.filter(|schedule| schedule.last == from);
+    let Some(mut schedule) = found else { return Ok(Receipt::Changed(0)) };
+    if let Some(key) = key {
+        let taken = w.get::<spaces::Uniques>(&(schedule.kind.clone(), key.clone()))?;
+        let Some(taken) = taken else { return Ok(Receipt::Changed(0)) };
+        schedule.job = Some(taken.job);
+    }
+    schedule.last = to;
+    w.put::<spaces::Schedules>(name.clone(), schedule);
+    Ok(Receipt::Changed(1))
 }
 
 /// Forgets an ended job and all that belongs to it. Its count goes with it.

@@ -33,8 +33,8 @@ pub fn inspect(directory: &Path) -> Result<Inspection, StoreError> {
     Ok(Inspection { database, schema, known: schema::SCHEMA, in_use })
 }
 
-/// Writes a consistent copy of the database to a new file, also while an engine runs on it. The file is complete
-/// or not there; one that exists is never written over.
+/// Writes a consistent copy of the database to a new file, also while an engine runs on it. The file is
+/// complete or not there; one that exists is never written over.
 pub fn backup(directory: &Path, file: &Path) -> Result<(), StoreError> {
     let database = directory.join(DATABASE);
     if !database.exists() {
@@ -56,7 +56,8 @@ pub fn backup(directory: &Path, file: &Path) -> Result<(), StoreError> {
 
 fn copy(database: &Path, part: &Path) -> Result<(), StoreError> {
     let io = |error: std::io::Error| unusable(part, &error.to_string());
-    // Made by us, so that nobody else may read it at any moment. What an interrupted backup left is begun anew.
+    // Made by us, so that nobody else may read it at any moment. What an interrupted backup left is begun
+    // anew.
     let made = File::options().create(true).truncate(true).write(true).mode(0o600).open(part).map_err(io)?;
     let name = part.to_str().ok_or_else(|| unusable(part, "its name is no text"))?;
     let connection = reader(database)?;

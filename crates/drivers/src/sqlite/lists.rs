@@ -1,8 +1,10 @@
 //! Listings: a page at a time, each looking at a bounded number of rows.
 
+use std::time::Duration;
+
 use rusqlite::{Connection, params};
 use turnwise_core::event::{Cursor, Event};
-use turnwise_core::ids::{BatchId, JobId};
+use turnwise_core::ids::{BatchId, JobId, first_id_at};
 use turnwise_core::job::State;
 use turnwise_core::limits;
 use turnwise_core::name::Name;
@@ -10,11 +12,13 @@ use turnwise_core::tally::{Account, Tally};
 
 use super::reads::{many, one, row};
 use super::{Reader, codec};
-use crate::memory::{page, trimmed};
+use crate::ledger::{page, trimmed};
 use crate::store::{Filter, Found, JobsPage, OwnerRow, StoreError, Tail};
 
 /// Jobs that one page looks at, at most.
 const LOOKED_AT: i64 = 10_000;
+/// How far behind the clock of a node that makes ids may be.
+const SLOW_CLOCK: Duration = Duration::from_secs(3_600);
 
 pub(super) fn list(reader: &mut Reader, filter: &Filter) -> Result<JobsPage, StoreError> {
     let limit = filter.limit.clamp(1, limits::PAGE_ROWS);
@@ -88,18 +92,21 @@ pub(super) fn batch_jobs(
     limit: usize,
 ) -> Result<Found, StoreError> {
     let c = &reader.connection;
-    let Some(last) =
-        one(c, "SELECT last FROM batch WHERE id = ?1", [batch.as_i64()], |row| row.get::<_, i64>(0))?
+    let bounds = "SELECT last, opened FROM batch WHERE id = ?1";
+    let Some((last, opened)) =
+        one(c, bounds, [batch.as_i64()], |row| Ok((row.get::<_, i64>(0)?, codec::time(row, 1)?)))?
     else {
         return Ok(Found::Ids { ids: Vec::new(), next: None, after: None });
     };
-    // Ids grow with time and a batch is opened before its jobs, so its jobs lie between the two.
+    // Ids grow with time and a batch is opened before its jobs, so its jobs lie between the two. Makers of ids may be
+    // slow by less than an hour.
+    let first = first_id_at(opened - SLOW_CLOCK).cast_signed() - 1;
     let sql = format!(
         "SELECT {} FROM job WHERE id > ?1 AND id <= ?2 AND state < 5 \
          AND line IN (SELECT id FROM line WHERE batch = ?3) ORDER BY id LIMIT ?4",
         codec::HEADER
     );
-    let from = after.map_or(-1, JobId::as_i64);
+    let from = after.map_or(first, JobId::as_i64);
     let headers = many(c, &sql, params![from, last, batch.as_i64(), limit as i64], codec::header)?;
     let after = (headers.len() == limit).then(|| headers.last().map(|header| header.id)).flatten();
     let ids = headers.iter().filter(|header| !header.flags.continuation).map(|header| header.id).collect();

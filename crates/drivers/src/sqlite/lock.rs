@@ -31,7 +31,8 @@ impl DirectoryLock {
     }
 }
 
-/// Whether a process has the directory. Asking takes the lock for a moment: it is for tools, not for deciding.
+/// Whether a process has the directory. Asking takes the lock for a moment: it is for tools, not for
+/// deciding.
 pub(super) fn is_held(directory: &Path) -> Result<bool, StoreError> {
     let unusable = |error: std::io::Error| StoreError::Unusable {
         path: directory.display().to_string(),

@@ -101,6 +101,31 @@ pub(super) fn read(reader: &mut Reader, what: &Read, now: Time) -> Result<Found,
             Found::Lanes(many(c, &sql, params![after, *limit as i64], codec::lane)?)
         }
         Read::Owners { after, limit } => Found::Owners(lists::owners(c, after.as_deref(), *limit)?),
+        Read::Running(session) => {
+            let sql =
+                format!("SELECT {} FROM job WHERE state = 3 AND session = ?1 ORDER BY id", codec::HEADER);
+            let headers = many(c, &sql, [session.as_i64()], codec::header)?;
+            let lines = &mut reader.lines;
+            Found::Jobs(headers.into_iter().map(|header| row(c, lines, header)).collect::<Result<_, _>>()?)
+        }
+        Read::Due { by, limit } => due(c, *by, *limit)?,
+        Read::BatchJobs { batch, after, limit } => lists::batch_jobs(reader, *batch, *after, *limit)?,
+        Read::Ended { after, below, limit } => lists::ended(c, *after, *below, *limit)?,
+        Read::Messages { queue, after, limit } => {
+            let sql =
+                "SELECT number, body FROM message WHERE queue = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
+            let values = params![queue.as_str(), after.cast_signed(), *limit as i64];
+            Found::Messages(many(c, sql, values, |row| {
+                Ok(Message { number: codec::number(row, 0)?, body: codec::blob(row, 1)? })
+            })?)
+        }
+        what => settings(c, what, now)?,
+    })
+}
+
+/// What is not about jobs.
+fn settings(c: &Connection, what: &Read, now: Time) -> Result<Found, StoreError> {
+    Ok(match what {
         Read::Kinds => Found::Kinds(records(c, "kind")?),
         Read::Schedules => Found::Schedules(records(c, "schedule")?),
         Read::Pauses => Found::Pauses(records(c, "pauses")?.pop().unwrap_or_default()),
@@ -121,25 +146,8 @@ pub(super) fn read(reader: &mut Reader, what: &Read, now: Time) -> Result<Found,
                 Ok(Secret { name: name.clone(), sealed: row.get(0)?, until: codec::time(row, 1)? })
             })?)
         }
-        Read::Running(session) => {
-            let sql =
-                format!("SELECT {} FROM job WHERE state = 3 AND session = ?1 ORDER BY id", codec::HEADER);
-            let headers = many(c, &sql, [session.as_i64()], codec::header)?;
-            let lines = &mut reader.lines;
-            Found::Jobs(headers.into_iter().map(|header| row(c, lines, header)).collect::<Result<_, _>>()?)
-        }
-        Read::Due { by, limit } => due(c, *by, *limit)?,
-        Read::BatchJobs { batch, after, limit } => lists::batch_jobs(reader, *batch, *after, *limit)?,
-        Read::Ended { after, below, limit } => lists::ended(c, *after, *below, *limit)?,
-        Read::Messages { queue, after, limit } => {
-            let sql =
-                "SELECT number, body FROM message WHERE queue = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
-            let values = params![queue.as_str(), after.cast_signed(), *limit as i64];
-            Found::Messages(many(c, sql, values, |row| {
-                Ok(Message { number: codec::number(row, 0)?, body: codec::blob(row, 1)? })
-            })?)
-        }
         Read::Clock => Found::Clock(now),
+        other => return Err(StoreError::Broken(format!("{other:?} is not a setting"))),
     })
 }
 

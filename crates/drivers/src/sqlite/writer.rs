@@ -14,8 +14,7 @@ use super::codec;
 use super::reads::one;
 use super::rows::Rows;
 use crate::clock::Clock;
-use crate::ledger::{self, Working};
-use crate::memory::{blocks, hinted, last_of};
+use crate::ledger::{self, Working, blocks, hinted, last_of};
 use crate::store::{Committed, Outcome, StoreError, Sweep, Unit};
 
 /// Units, and where to send what they came to.

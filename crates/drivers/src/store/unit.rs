@@ -277,6 +277,18 @@ pub enum Sweep {
     Trim(Cursor),
     /// Unique keys and secrets that have ended are forgotten.
     Expire,
+    /// The ticks of a schedule were dealt with. Passed over if the last one's job was not accepted, if somebody
+    /// else dealt with them before, or if the schedule was changed or removed meanwhile.
+    Ticked {
+        /// Which schedule.
+        schedule: Name,
+        /// Up to where they had been dealt with before.
+        from: Time,
+        /// Up to where they are now.
+        to: Time,
+        /// The unique key of the last one's job, unless all were skipped.
+        key: Option<Name>,
+    },
 }
 
 /// Durable queues, for brokers that keep messages in the store.

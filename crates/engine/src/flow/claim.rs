@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use turnwise_core::ids::SessionId;
 use turnwise_core::name::Name;
 use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 use turnwise_drivers::broker::{Consumer, Settled};
-use turnwise_drivers::store::{Claim, Outcome, Receipt, Unit};
+use turnwise_drivers::store::{Claim, Outcome, Receipt, Unit, Verdict};
 
 use super::handle;
 use super::ticket::{Report, Ticket, Tickets, decode};
@@ -60,7 +61,7 @@ async fn claim_all(crew: &Arc<Crew>, kind: &Name, tickets: &[Ticket]) {
     let liveness = *crew.inner.liveness.borrow();
     let now = crew.inner.runtime.now();
     let trusted = liveness.filter(|liveness| liveness.trusted_until > now);
-    let reserved = if trusted.is_some() { crew.reserve(&served.pool, tickets.len()) } else { 0 };
+    let reserved = if trusted.is_some() { crew.reserve(&served.pool, tickets) } else { 0 };
     let (mine, others) = tickets.split_at(reserved);
     if !others.is_empty() {
         crew.hand_back(others.iter().copied());
@@ -70,23 +71,29 @@ async fn claim_all(crew: &Arc<Crew>, kind: &Name, tickets: &[Ticket]) {
     if served.lease.is_some() && term.is_none() {
         let rest =
             |report: &mut Report| report.blocked.extend(mine.iter().map(|&(job, v)| (job, v, now + REST)));
-        return crew.claimed(&served.pool, reserved, &[], rest);
+        return crew.claimed(&served.pool, mine, &[], rest);
     }
     let session = liveness.session;
     let claim = |&(job, version): &Ticket| Unit::Claim(Claim { job, version, session, term });
     match crew.inner.commit(mine.iter().map(claim).collect()).await {
-        Ok(outcomes) => begin(crew, served, mine, outcomes),
+        Ok(outcomes) => begin(crew, served, mine, outcomes, (session, term)),
         Err(error) => {
-            // Unknown or failed: whatever was claimed all the same is rescued when nobody completes it. The
+            // Unknown or failed: whatever was claimed all the same is given back with the next beat. The
             // scheduler plans the rest again.
             tracing::warn!(%error, "claims failed");
-            crew.claimed(&served.pool, reserved, &[], |report| report.returned.extend_from_slice(mine));
+            crew.claimed(&served.pool, mine, &[], |report| report.returned.extend_from_slice(mine));
         }
     }
 }
 
 /// Starts what was claimed and reports what was not.
-fn begin(crew: &Arc<Crew>, served: &Served, tickets: &[Ticket], outcomes: Vec<Outcome>) {
+fn begin(
+    crew: &Arc<Crew>,
+    served: &Served,
+    tickets: &[Ticket],
+    outcomes: Vec<Outcome>,
+    (session, term): (SessionId, Option<u64>),
+) {
     let now = crew.inner.runtime.now();
     let mut runs = Vec::with_capacity(outcomes.len());
     let mut refused: Vec<(Ticket, Refusal)> = Vec::new();
@@ -101,7 +108,7 @@ fn begin(crew: &Arc<Crew>, served: &Served, tickets: &[Ticket], outcomes: Vec<Ou
             Err(refusal) => refused.push((ticket, refusal)),
         }
     }
-    crew.claimed(&served.pool, tickets.len(), &runs, |report| {
+    crew.claimed(&served.pool, tickets, &runs, |report| {
         report.started.extend(started);
         for ((job, version), refusal) in refused {
             match rest_until(&refusal, now) {
@@ -110,8 +117,15 @@ fn begin(crew: &Arc<Crew>, served: &Served, tickets: &[Ticket], outcomes: Vec<Ou
             }
         }
     });
+    // An answer may come so late that the session or the lease it was claimed under cannot be trusted any more.
+    let mine =
+        crew.inner.is_trusted() && crew.inner.liveness.borrow().is_some_and(|now| now.session == session);
+    let held = served.lease.as_ref().is_none_or(|lease| crew.term(lease, now) == term);
     for run in runs {
-        handle::start(crew, run, &served.handler);
+        match mine && held {
+            true => handle::start(crew, run, &served.handler),
+            false => crew.finished(run, Verdict::Released),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
+use tracing::Instrument;
 use turnwise_core::retry::Class;
 use turnwise_drivers::store::{Failure, Verdict};
 
@@ -21,7 +22,7 @@ pub(crate) fn start(crew: &Arc<Crew>, run: Arc<Run>, handler: &Handler) {
         Handler::Async(call) => runtime.spawn(Box::pin(async move {
             let context = Context { run: run.clone() };
             // The call itself is inside, so that a panic before the first await is caught too.
-            let body = async { call(&run.claimed.payload, context).await };
+            let body = async { call(&run.claimed.payload, context).await }.instrument(span(&run));
             let verdict = tokio::select! {
                 biased;
                 ended = AssertUnwindSafe(body).catch_unwind() => ended.unwrap_or_else(panicked),
@@ -35,7 +36,8 @@ pub(crate) fn start(crew: &Arc<Crew>, run: Arc<Run>, handler: &Handler) {
             let context = Context { run: run.clone() };
             let at_work = run.clone();
             runtime.spawn_blocking(Box::new(move || {
-                let verdict = catch_unwind(AssertUnwindSafe(|| call(&at_work.claimed.payload, context)));
+                let work = || span(&at_work).in_scope(|| call(&at_work.claimed.payload, context));
+                let verdict = catch_unwind(AssertUnwindSafe(work));
                 // The other side waits until this is said.
                 let _ = reply.send(verdict.unwrap_or_else(panicked));
             }));
@@ -59,6 +61,14 @@ async fn watch_over(crew: Arc<Crew>, run: Arc<Run>, mut ended: oneshot::Receiver
     crew.finished(run, instead);
 }
 
+/// What every log line of a handler carries.
+fn span(run: &Run) -> tracing::Span {
+    let (header, line) = (&run.claimed.header, &run.claimed.line);
+    let (job, kind, owner, attempt) = (header.id, &line.kind, &line.owner, header.attempt);
+    let batch = line.batch.map(tracing::field::display);
+    tracing::info_span!("job", %job, %kind, %owner, attempt, batch)
+}
+
 async fn deadline(run: &Run) {
     match run.deadline {
         Some(time) => run.inner.runtime.sleep_until(time).await,
@@ -74,6 +84,7 @@ fn lost() -> Verdict {
     failed(Class::Retry, Failure::Panic, "the thread of the handler was lost".into())
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "it stands where a panic is handed over")]
 fn panicked(panic: Box<dyn Any + Send>) -> Verdict {
     let said = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
     let text = format!("the handler panicked: {}", said.unwrap_or("without a message"));

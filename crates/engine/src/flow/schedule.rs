@@ -35,8 +35,10 @@ pub(crate) struct Scheduler {
     planner: Planner,
     workers: BTreeMap<SessionId, Slots>,
     kinds: BTreeMap<Name, Name>,
-    /// Settings changed: read them again.
+    /// Kinds, pauses or what runs may have changed: read them again.
     stale_settings: bool,
+    /// An owner's weight may have changed.
+    stale_weights: bool,
     /// Where the look for forgotten work goes on.
     rescan: Option<LineId>,
     paused: BTreeSet<Target>,
@@ -56,6 +58,7 @@ impl Scheduler {
             workers: BTreeMap::new(),
             kinds: BTreeMap::new(),
             stale_settings: false,
+            stale_weights: false,
             rescan: None,
             paused: BTreeSet::new(),
         }
@@ -96,13 +99,13 @@ impl Scheduler {
         }
         self.paused = pauses.0;
         let Found::Gauges(gauges) = self.inner.read(Read::Gauges).await? else { return Err(odd_answer()) };
-        for (limit, running) in gauges {
-            self.planner.set_running(&limit.kind, limit.key.as_ref(), running);
-        }
+        let running = gauges.iter().map(|(limit, running)| (&limit.kind, limit.key.as_ref(), *running));
+        self.planner.set_all_running(running);
         Ok(())
     }
 
     async fn load_weights(&mut self) -> Result<(), Error> {
+        self.stale_weights = false;
         let mut after = None;
         loop {
             let Found::Owners(owners) = self.inner.read(Read::Owners { after, limit: PAGE }).await? else {
@@ -133,6 +136,13 @@ impl Scheduler {
         Ok(more)
     }
 
+    /// Settings are read again from time to time: the hint that they changed, or that a run ended, may have been
+    /// lost.
+    pub(crate) fn mistrust_hints(&mut self, weights: bool) {
+        self.stale_settings = true;
+        self.stale_weights |= weights;
+    }
+
     /// A commit happened.
     pub(crate) fn hint(&mut self, committed: &Committed) {
         for (line, key) in &committed.ready {
@@ -143,9 +153,8 @@ impl Scheduler {
                 Event::Job { line, cause, .. } if ends_run(cause) => {
                     self.planner.ended(*line);
                 }
-                Event::KindDeclared(_) | Event::Paused(..) | Event::OwnerChanged(_) => {
-                    self.stale_settings = true
-                }
+                Event::KindDeclared(_) | Event::Paused(..) => self.stale_settings = true,
+                Event::OwnerChanged(_) => self.stale_weights = true,
                 Event::SessionEnded { session, .. } => drop(self.workers.remove(session)),
                 _ => {}
             }
@@ -187,6 +196,8 @@ impl Scheduler {
     pub(crate) async fn step(&mut self) -> Result<Option<Time>, Error> {
         if self.stale_settings {
             self.load_settings().await?;
+        }
+        if self.stale_weights {
             self.load_weights().await?;
         }
         let mut wake = None;

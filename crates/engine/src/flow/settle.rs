@@ -29,9 +29,9 @@ pub(crate) async fn run(crew: Arc<Crew>) {
             }
             continue;
         }
-        let count = finished.len();
+        let runs: Vec<_> = finished.iter().map(|ended| ended.run.key()).collect();
         commit(&crew, finished).await;
-        crew.committed(count);
+        crew.committed(&runs);
     }
 }
 
@@ -46,12 +46,14 @@ async fn commit(crew: &Arc<Crew>, mut finished: Vec<Finished>) {
                 });
                 finished = refused.collect();
             }
-            Err(error) if error.is_passing() && trusted(crew) => {
+            // Also when this session may be over: the fence decides, and a session that lives on would keep a
+            // job whose end was never told for ever.
+            Err(error) if error.is_passing() => {
                 tracing::warn!(%error, runs = finished.len(), "completions failed; they are sent again");
                 crew.inner.runtime.sleep_until(crew.inner.runtime.now() + AGAIN).await;
             }
             Err(error) => {
-                // The session is over or the store is: the jobs will be rescued, and run again.
+                // The store is over: the jobs will be rescued, and run again.
                 tracing::error!(%error, runs = finished.len(), "completions are lost; the jobs will run again");
                 return;
             }
@@ -79,9 +81,4 @@ fn instead(ended: Finished, refusal: &Refusal) -> Option<Finished> {
     let verdict =
         failed(Class::Retry, Failure::Error, format!("what the handler gave was refused: {refusal}"));
     Some(Finished { run: ended.run, verdict, submission: Submission::default() })
-}
-
-fn trusted(crew: &Crew) -> bool {
-    let now = crew.inner.runtime.now();
-    crew.inner.liveness.borrow().is_some_and(|liveness| liveness.trusted_until > now)
 }

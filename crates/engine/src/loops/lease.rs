@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use turnwise_core::name::Name;
+use turnwise_core::time::Time;
 use turnwise_drivers::leases::LeaseError;
 
 use crate::loops::said;
@@ -19,27 +20,39 @@ pub(crate) async fn hold(crew: Arc<Crew>, lease: Name, mut stop: watch::Receiver
     let inner = &crew.inner;
     let holder = member_name(inner);
     let mut term = None;
+    let mut trusted_until = Time::MAX;
     loop {
         let asked = inner.runtime.now();
-        let answer = match term {
-            Some(term) => inner.leases.renew(&lease, term, SPAN).await,
-            None => inner.leases.acquire(&lease, &holder, SPAN).await,
+        let ask = async {
+            match term {
+                Some(term) => inner.leases.renew(&lease, term, SPAN).await,
+                None => inner.leases.acquire(&lease, &holder, SPAN).await,
+            }
+        };
+        // Who gets no answer stops in time all the same.
+        let answer = tokio::select! {
+            biased;
+            answer = ask => Some(answer),
+            () = inner.runtime.sleep_until(trusted_until) => None,
         };
         let wait = match answer {
-            Ok(held) => {
+            Some(Ok(held)) => {
                 term = Some(held.term);
-                crew.set_term(&lease, Some((held.term, asked + trust(SPAN))));
+                trusted_until = asked + trust(SPAN);
+                crew.set_term(&lease, Some((held.term, trusted_until)));
                 crew.news.notify_one();
                 SPAN / 2
             }
-            Err(LeaseError::Refused(_)) => {
+            None | Some(Err(LeaseError::Refused(_))) => {
                 lose(&crew, &lease, &mut term);
+                trusted_until = Time::MAX;
                 SPAN / 30
             }
-            Err(LeaseError::Store(error)) => {
+            Some(Err(LeaseError::Store(error))) => {
                 tracing::warn!(%error, %lease, "a lease could not be asked for");
                 if term.is_some_and(|_| crew.term(&lease, inner.runtime.now()).is_none()) {
                     lose(&crew, &lease, &mut term);
+                    trusted_until = Time::MAX;
                 }
                 SPAN / 30
             }

@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use turnwise_core::ids::SessionId;
+use turnwise_core::job::Header;
 use turnwise_core::name::Name;
-use turnwise_drivers::store::{Found, LeaseUnit, Read, Receipt, SessionUnit, Sweep, Unit};
+use turnwise_drivers::store::{
+    Found, LeaseUnit, Read, Receipt, SessionUnit, Settle, Submission, Sweep, Unit, Verdict,
+};
 
 use crate::Error;
 use crate::engine::{Inner, Liveness, odd_answer};
@@ -82,7 +85,7 @@ async fn beat_once(inner: &Arc<Inner>) -> bool {
                 }
                 mine
             });
-            tell_cancelled(inner, session).await;
+            look_after_claims(inner, session).await;
             true
         }
         Err(Error::Refused(refusal)) => {
@@ -111,12 +114,27 @@ async fn rejoin(inner: &Arc<Inner>) -> bool {
     }
 }
 
-/// Handlers whose job was cancelled are told with the beat too, in case the hint was lost.
-async fn tell_cancelled(inner: &Arc<Inner>, session: SessionId) {
+/// Handlers whose job was cancelled are told with the beat too, in case the hint was lost. Jobs that nobody here has
+/// to do with are given back: their claim was answered with an error although it was committed, and as long as this
+/// session lives nobody would rescue them.
+async fn look_after_claims(inner: &Arc<Inner>, session: SessionId) {
     let crew = inner.hub.crew.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     let Some(crew) = crew else { return };
-    if let Ok(Found::Jobs(rows)) = inner.store.read(Read::Running(session)).await {
-        rows.iter().filter(|row| row.header.flags.cancel).for_each(|row| crew.tell_cancel(row.header.id));
+    let Ok(Found::Jobs(rows)) = inner.store.read(Read::Running(session)).await else { return };
+    rows.iter().filter(|row| row.header.flags.cancel).for_each(|row| crew.tell_cancel(row.header.id));
+    let lost = rows.iter().map(|row| &row.header).filter(|header| !crew.knows(header.id, header.fence));
+    let give_back = |header: &Header| {
+        // One that has ended since it was read is at another fence, and refuses.
+        let (job, fence) = (header.id, header.fence);
+        Unit::Settle(Settle { job, fence, verdict: Verdict::Released, submission: Submission::default() })
+    };
+    let units: Vec<Unit> = lost.map(give_back).collect();
+    if units.is_empty() {
+        return;
+    }
+    tracing::warn!(%session, jobs = units.len(), "claims whose answer was lost are given back");
+    if let Err(error) = inner.commit(units).await {
+        tracing::warn!(%error, "they could not be given back; the next beat tries again");
     }
 }
 

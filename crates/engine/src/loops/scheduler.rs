@@ -20,6 +20,10 @@ use crate::loops::said;
 
 /// How often lost hints and lost tickets are looked for.
 const TICK: Duration = Duration::from_millis(500);
+/// Ticks between two looks at kinds, pauses and what runs, in case a hint was lost.
+const SETTINGS: u32 = 4;
+/// Ticks between two looks at the weights of owners, of which there may be many.
+const WEIGHTS: u32 = 60;
 /// Hints and reports taken in before planning goes on.
 const TAKEN: usize = 256;
 
@@ -92,6 +96,7 @@ async fn lead(
     let mut renew_at = inner.runtime.now() + span / 3;
     let mut tick_at = inner.runtime.now();
     let mut wake: Option<Time> = None;
+    let mut ticks = 0_u32;
     loop {
         let now = inner.runtime.now();
         if now >= renew_at {
@@ -103,9 +108,14 @@ async fn lead(
                 Err(error) => tracing::warn!(%error, "the scheduler's lease was not renewed; trying again"),
             }
         }
+        // Not only at a tick: the next wake-up is when the first ticket is too old, and would be now for ever.
+        scheduler.expire(now);
         if now >= tick_at {
             tick_at = now + TICK;
-            scheduler.expire(now);
+            ticks += 1;
+            if ticks.is_multiple_of(SETTINGS) {
+                scheduler.mistrust_hints(ticks.is_multiple_of(WEIGHTS));
+            }
             scheduler.look_for_forgotten().await?;
         }
         wake = scheduler.step().await?.or(wake.filter(|wake| *wake > now));

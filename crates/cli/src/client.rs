@@ -1,0 +1,168 @@
+//! Talking to a running engine through its door.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::http::{Response, StatusCode};
+
+use crate::door::place::Place;
+use crate::door::token::Token;
+use crate::failure::{refused, unreachable};
+
+/// Longer than the door lets any request take.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// The largest answer: a page of everything.
+const ANSWER_BYTES: u64 = 64 << 20;
+
+/// A door to talk through.
+pub(crate) struct Client {
+    agent: ureq::Agent,
+    place: Place,
+    token: Token,
+    data: PathBuf,
+}
+
+impl Client {
+    /// Finds the door of a data directory.
+    pub(crate) fn open(data: &Path) -> anyhow::Result<Client> {
+        let (Some(place), Some(token)) = (Place::read(data)?, Token::read(data)?) else {
+            return Err(nobody(data));
+        };
+        let agent = ureq::Agent::config_builder()
+            // This machine is not reached through a proxy.
+            .proxy(None)
+            .timeout_global(Some(PATIENCE))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .build()
+            .new_agent();
+        Ok(Client { agent, place, token, data: data.to_owned() })
+    }
+
+    /// Where the door is.
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        self.place.address
+    }
+
+    /// Asks for something.
+    pub(crate) fn get(&self, path: &str, query: &[(&str, String)]) -> anyhow::Result<Value> {
+        let mut request = self.agent.get(self.url(path)).header("authorization", self.token.header());
+        for (name, value) in query {
+            request = request.query(name, value);
+        }
+        self.read(request.call())
+    }
+
+    /// Changes something.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let request = self.agent.post(self.url(path)).header("authorization", self.token.header());
+        self.read(request.send_json(body))
+    }
+
+    /// Rows of a listing, page after page until there are enough or no more. Where to go on, if there is
+    /// more.
+    pub(crate) fn rows(
+        &self,
+        listing: &Listing,
+        mut query: Vec<(&str, String)>,
+        limit: usize,
+    ) -> anyhow::Result<(Vec<Value>, Value)> {
+        let mut rows = Vec::new();
+        loop {
+            let wanted = (limit - rows.len()).clamp(1, turnwise::limits::PAGE_ROWS);
+            query.retain(|(name, _)| *name != "limit");
+            query.push(("limit", wanted.to_string()));
+            let mut page = self.get(listing.path, &query)?;
+            if let Value::Array(found) = page[listing.name].take() {
+                rows.extend(found);
+            }
+            let Some(next) = page["next"].as_str().filter(|_| rows.len() < limit) else {
+                return Ok((rows, page["next"].take()));
+            };
+            query.retain(|(name, _)| *name != listing.cursor);
+            query.push((listing.cursor, next.to_owned()));
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.place.address)
+    }
+
+    fn read(&self, answered: Result<Response<ureq::Body>, ureq::Error>) -> anyhow::Result<Value> {
+        let mut response = answered.map_err(|error| self.explained(&error))?;
+        let status = response.status();
+        let body = response.body_mut().with_config().limit(ANSWER_BYTES).read_json::<Value>();
+        let value =
+            body.map_err(|error| unreachable(format!("{} gave no proper answer: {error}", self.address())))?;
+        if status.is_success() {
+            return Ok(value);
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            return Err(refused(format!(
+                "the engine at {} does not accept the token in {}: start it again on this directory, or use \
+                 the --data directory that it runs on",
+                self.address(),
+                self.data.join("token").display(),
+            )));
+        }
+        Err(refused(value["message"].as_str().unwrap_or("the engine refused without saying why")))
+    }
+
+    fn explained(&self, error: &ureq::Error) -> anyhow::Error {
+        match error {
+            ureq::Error::Timeout(_) => unreachable(format!(
+                "the engine at {} takes too long to answer: look at its log",
+                self.address()
+            )),
+            ureq::Error::Io(error) if error.kind() != std::io::ErrorKind::ConnectionRefused => {
+                unreachable(format!("the connection to {} broke: {error}", self.address()))
+            }
+            _ => nobody(&self.data),
+        }
+    }
+}
+
+/// A listing of the door.
+pub(crate) struct Listing {
+    /// Its path.
+    pub(crate) path: &'static str,
+    /// The field with the rows.
+    pub(crate) name: &'static str,
+    /// What says where to go on.
+    pub(crate) cursor: &'static str,
+}
+
+fn nobody(data: &Path) -> anyhow::Error {
+    let start = with_data("turnwise up", data);
+    unreachable(format!("no engine runs on {}: start one with `{start}`", data.display()))
+}
+
+/// A command as it must be typed for this data directory.
+pub(crate) fn with_data(command: &str, data: &Path) -> String {
+    if data == Path::new("./turnwise-data") {
+        return command.to_owned();
+    }
+    let data = data.display().to_string();
+    let plain = data.chars().all(|letter| letter.is_ascii_alphanumeric() || "/._-+:@%".contains(letter));
+    if plain {
+        format!("{command} --data {data}")
+    } else {
+        format!("{command} --data '{}'", data.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_type() {
+        assert_eq!(with_data("turnwise up", Path::new("./turnwise-data")), "turnwise up");
+        assert_eq!(with_data("turnwise up", Path::new("/a b")), "turnwise up --data '/a b'");
+        let home = tempfile::tempdir().unwrap();
+        let error = Client::open(home.path()).err().unwrap();
+        assert!(error.to_string().contains("turnwise up --data /"), "{error}");
+        assert_eq!(crate::failure::Failure::exit_code(&error), 3);
+    }
+}

@@ -1,0 +1,186 @@
+//! `up`: an engine in this process, its built-in kinds, and its door.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use turnwise::{Engine, Error, Running, StoreError};
+
+use crate::Home;
+use crate::builtin::{self, Allowed};
+use crate::client::with_data;
+use crate::door::place::Place;
+use crate::door::token::Token;
+use crate::door::{self, Door};
+use crate::failure::refused;
+use crate::settings::{Flags, Settings};
+use crate::{log, show};
+
+/// How long the door may take to give its last answers.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// How long threads that will not stop may keep the process.
+const LAST_THREADS: Duration = Duration::from_secs(2);
+
+/// Run an engine.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where the door listens; port 0 takes a free one [default: 127.0.0.1:7700, or TURNWISE_LISTEN].
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Let jobs of kind `shell` run commands on this machine.
+    #[arg(long)]
+    allow_shell: bool,
+    /// Let jobs of kind `http` send requests from this machine.
+    #[arg(long)]
+    allow_http: bool,
+    /// How many jobs of each built-in kind run at once [default: 8, or TURNWISE_SLOTS].
+    #[arg(long, value_name = "N")]
+    slots: Option<String>,
+    /// How log lines on standard error look [default: text, or TURNWISE_LOG].
+    #[arg(long, value_enum)]
+    log: Option<log::Format>,
+}
+
+impl Args {
+    fn flags(&self, mut flags: Flags) -> Flags {
+        let texts = [
+            ("listen", self.listen.clone()),
+            ("slots", self.slots.clone()),
+            ("log", self.log.map(|format| format.word().to_owned())),
+            ("allow_shell", self.allow_shell.then(|| "true".to_owned())),
+            ("allow_http", self.allow_http.then(|| "true".to_owned())),
+        ];
+        flags.extend(texts.into_iter().filter_map(|(key, text)| Some((key, text?))));
+        flags
+    }
+}
+
+pub(crate) fn run(args: &Args, home: &Home) -> anyhow::Result<()> {
+    let settings = Settings::load(home.config.as_deref(), args.flags(home.flags()))?;
+    log::start(settings.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(stay_up(&settings))?;
+    // The database is closed when the last task is gone. A request under way must not keep the process for
+    // long.
+    runtime.shutdown_timeout(LAST_THREADS);
+    show::aside("Stopped.");
+    Ok(())
+}
+
+async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
+    let mut signals = Signals::listen()?;
+    let data = &settings.data;
+    let engine = Engine::open(settings.engine()).await.map_err(|error| explained(&error, data))?;
+    let listener = bind(settings.listen).await?;
+    let address = listener.local_addr()?;
+    let allowed = Allowed { shell: settings.allow_shell, http: settings.allow_http };
+    builtin::register(&engine, allowed, settings.slots);
+    let running = engine.start().await?;
+    let (close, closing) = watch::channel(false);
+    let token = Token::read_or_make(data)?;
+    let door = Arc::new(Door { engine, token, address, allowed, closing });
+    let serving = tokio::spawn(door::serve(door, listener));
+    Place::of(address).write(data)?;
+    greet(address, data, allowed);
+    tracing::info!(%address, data = %data.display(), version = env!("CARGO_PKG_VERSION"), "up");
+    signals.next().await;
+    tracing::info!("stopping");
+    show::aside("Stopping: running jobs may end, the others go on with the next start. Again stops at once.");
+    tokio::select! {
+        () = stop(running, &close, serving) => {}
+        () = signals.next() => {
+            Place::remove(data);
+            tracing::warn!("stopped at once: what ran is taken up again with the next start");
+            std::process::exit(130);
+        }
+    }
+    Place::remove(data);
+    Ok(())
+}
+
+/// The door closes and the engine stops, side by side.
+async fn stop(
+    running: Running,
+    close: &watch::Sender<bool>,
+    mut serving: tokio::task::JoinHandle<std::io::Result<()>>,
+) {
+    close.send_replace(true);
+    running.stop().await;
+    if tokio::time::timeout(LAST_ANSWERS, &mut serving).await.is_err() {
+        serving.abort();
+    }
+}
+
+async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => refused(format!(
+            "{address} is in use by another program: choose another with --listen, or {}:0 for a free port",
+            address.ip()
+        )),
+        _ => refused(format!("cannot listen on {address}: {error}. Choose another address with --listen")),
+    })
+}
+
+/// What is wrong with a data directory, and what helps.
+fn explained(error: &Error, data: &Path) -> anyhow::Error {
+    match error {
+        Error::Store(StoreError::Locked(_)) => {
+            let jobs = with_data("turnwise jobs", data);
+            refused(format!("{error}. To talk to the engine that runs there: `{jobs}`"))
+        }
+        _ if data.exists() && !data.is_dir() => {
+            refused(format!("{} is not a directory: choose another with --data", data.display()))
+        }
+        _ => refused(error),
+    }
+}
+
+fn greet(address: SocketAddr, data: &Path, allowed: Allowed) {
+    let (on, off) = allowed.kinds();
+    let off: Vec<String> = off.iter().map(|(kind, flag)| format!("{kind} is off, {flag}")).collect();
+    let off = if off.is_empty() { String::new() } else { format!(" ({})", off.join("; ")) };
+    let full = std::fs::canonicalize(data).unwrap_or_else(|_| data.to_owned());
+    show::aside(format!("Turnwise {} listens on http://{address}", env!("CARGO_PKG_VERSION")));
+    show::aside(format!("  data   {}", full.display()));
+    show::aside(format!("  kinds  {}{off}", on.join(", ")));
+    show::aside(format!(
+        "  try    {} '{{\"hello\":\"world\"}}' --wait",
+        with_data("turnwise submit echo", data)
+    ));
+    show::aside(format!("         {}", with_data("turnwise jobs", data)));
+    show::aside(format!("         {}", with_data("turnwise watch", data)));
+    if !address.ip().is_loopback() {
+        let warning =
+            "other machines can reach this address: the token, sent in the clear, is the only protection";
+        tracing::warn!(%address, "{warning}");
+        show::aside(format!("WARNING: {warning}."));
+    }
+    show::aside("Ctrl-C stops it gracefully.");
+}
+
+/// The signals that ask for an end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Signals> {
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What is in force: defaults, overruled by a file, by the environment, by flags; each value knows where it
+//! came from.
+
+mod layers;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub(crate) use layers::{Flags, Layers, Source};
+
+use crate::failure::usage;
+use crate::{log, span};
+
+/// Every setting, checked.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// Where the data is kept.
+    pub(crate) data: PathBuf,
+    /// Where the door listens.
+    pub(crate) listen: SocketAddr,
+    /// How log lines look.
+    pub(crate) log: log::Format,
+    /// Jobs of each built-in kind at once.
+    pub(crate) slots: u32,
+    /// Whether `shell` jobs may run.
+    pub(crate) allow_shell: bool,
+    /// Whether `http` jobs may run.
+    pub(crate) allow_http: bool,
+    /// What this process is called.
+    pub(crate) node: String,
+    /// How long a stop waits.
+    pub(crate) grace: Duration,
+    /// How long finished jobs are kept.
+    pub(crate) keep_finished: Duration,
+    /// How long events are kept.
+    pub(crate) keep_events: Duration,
+    /// The largest database; 0 for no limit.
+    pub(crate) most_bytes: u64,
+}
+
+impl Settings {
+    /// Reads the layers and checks every value.
+    pub(crate) fn load(config: Option<&Path>, flags: Flags) -> anyhow::Result<Settings> {
+        Settings::from_layers(&Layers::read(config, flags)?)
+    }
+
+    /// Checks every value.
+    pub(crate) fn from_layers(layers: &Layers) -> anyhow::Result<Settings> {
+        let settings = Settings {
+            data: layers.parsed("data", path)?,
+            listen: layers.parsed("listen", address)?,
+            log: layers.parsed("log", str::parse)?,
+            slots: layers.parsed("slots", slots)?,
+            allow_shell: layers.parsed("allow_shell", switch)?,
+            allow_http: layers.parsed("allow_http", switch)?,
+            node: layers.parsed("node", |text| {
+                turnwise::Name::new(text).map(String::from).map_err(|bad| bad.to_string())
+            })?,
+            grace: layers.parsed("grace", span::parse)?,
+            keep_finished: layers.parsed("keep_finished", span::parse)?,
+            keep_events: layers.parsed("keep_events", span::parse)?,
+            most_bytes: layers.parsed("most_bytes", |text| {
+                text.parse().map_err(|_| {
+                    format!("`{text}` is not a number of bytes: use a whole number, or 0 for no limit")
+                })
+            })?,
+        };
+        let said_by_flag = matches!(layers.source("listen"), Source::Flag(_));
+        if !settings.listen.ip().is_loopback() && !said_by_flag {
+            return Err(usage(format!(
+                "other machines can reach {}: if that is wanted, say it with --listen {0}",
+                settings.listen
+            )));
+        }
+        Ok(settings)
+    }
+
+    /// The engine's settings.
+    pub(crate) fn engine(&self) -> turnwise::Config {
+        let config = turnwise::Config::embedded(&self.data)
+            .node(&self.node)
+            .grace(self.grace)
+            .keep_finished(self.keep_finished)
+            .keep_events(self.keep_events);
+        if self.most_bytes == 0 { config } else { config.most_bytes(self.most_bytes) }
+    }
+}
+
+fn path(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() { Err("the path is empty: name a directory".into()) } else { Ok(text.into()) }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let numeric = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let parsed = numeric.as_deref().unwrap_or(text).parse();
+    parsed.map_err(|_| format!("`{text}` is not an address: write it as 127.0.0.1:7700 or [::1]:7700"))
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" | "yes" => Ok(true),
+        "false" | "0" | "no" => Ok(false),
+        _ => Err(format!("`{text}` is neither true nor false")),
+    }
+}
+
+fn slots(text: &str) -> Result<u32, String> {
+    let most = turnwise::limits::SLOTS;
+    let number = text.parse().ok().filter(|slots| (1..=most).contains(slots));
+    number.ok_or_else(|| format!("`{text}` is not a number of slots: use 1 to {most}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(flags: &[(&'static str, &str)]) -> anyhow::Result<Settings> {
+        let flags = flags.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+        Settings::from_layers(&Layers::stack(None, &[], flags)?)
+    }
+
+    #[test]
+    fn every_value_is_checked() {
+        let bad = [
+            ("data", "", "name a directory"),
+            ("listen", "7700", "127.0.0.1:7700"),
+            ("log", "xml", "text or json"),
+            ("slots", "0", "use 1 to"),
+            ("allow_http", "maybe", "neither true nor false"),
+            ("node", "", "at least one character"),
+            ("grace", "10", "a unit"),
+            ("most_bytes", "1k", "0 for no limit"),
+        ];
+        for (key, value, hint) in bad {
+            let error = format!("{:#}", of(&[(key, value)]).unwrap_err());
+            assert!(
+                error.contains(hint) && error.contains(&format!("--{}", key.replace('_', "-"))),
+                "{error}"
+            );
+        }
+        assert!(of(&[("listen", "localhost:0")]).unwrap().listen.ip().is_loopback());
+    }
+
+    #[test]
+    fn other_machines_only_by_flag() {
+        assert!(of(&[("listen", "0.0.0.0:7700")]).is_ok());
+        let environment = [("TURNWISE_LISTEN", "0.0.0.0:7700".to_owned())];
+        let layers = Layers::stack(None, &environment, Flags::new()).unwrap();
+        let error = Settings::from_layers(&layers).unwrap_err().to_string();
+        assert!(error.contains("--listen 0.0.0.0:7700"), "{error}");
+    }
+}

@@ -1,0 +1,8 @@
+//! Drives the real program: one engine per test, in a directory and on a port of its own.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod door;
+mod failures;
+mod harness;
+mod life;
+mod operate;
