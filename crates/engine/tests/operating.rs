@@ -1,5 +1,7 @@
 //! What an operator does and sees: pauses, alarms, secrets, redaction, events, restarts.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 

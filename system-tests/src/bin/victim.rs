@@ -50,10 +50,10 @@ impl Log {
         kind: &str,
         group: u64,
         number: u64,
-        id: impl ToString,
-        detail: impl ToString,
+        id: impl std::fmt::Display,
+        detail: impl std::fmt::Display,
     ) {
-        let (id, detail) = (id.to_string(), detail.to_string());
+        let (id, detail) = (format!("{id}"), format!("{detail}"));
         let entry = Entry { life: self.life, what, kind: kind.into(), group, number, id, detail };
         // One write for one line: a kill leaves whole lines behind.
         let line = format!("{entry}\n");
@@ -113,7 +113,7 @@ fn register(engine: &Engine, log: &Arc<Log>) {
 }
 
 /// Submits until it is killed. Numbers never repeat: a life has its own range.
-async fn submit_for_ever(engine: &Engine, log: &Log, last: &mut Vec<u64>) -> anyhow::Result<()> {
+async fn submit_for_ever(engine: &Engine, log: &Log, last: &mut [u64]) -> anyhow::Result<()> {
     let mut number = u64::from(log.life) * 1_000_000;
     loop {
         number += 1;
