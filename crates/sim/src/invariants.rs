@@ -1,7 +1,7 @@
 //! What must hold while time passes, and what is only judged in a calm world: turns are shared by weight, and no slot
 //! idles while a job that could take it is ready.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use turnwise_core::job::State;
@@ -74,7 +74,12 @@ pub(crate) fn turns_were_shared(world: &World) -> Result<(), Broken> {
     let weights: BTreeMap<Name, u32> =
         FAIR.iter().filter_map(|(owner, weight)| Some((Name::new(owner).ok()?, *weight))).collect();
     let mut starts: BTreeMap<&Name, u32> = BTreeMap::new();
+    let mut begun = BTreeSet::new();
     for (_, job) in &shadow.starts {
+        // A job that a shutdown gave back has had its turn.
+        if !begun.insert(*job) {
+            continue;
+        }
         let Some((owner, weight)) = shadow.jobs.get(job).and_then(|job| weights.get_key_value(&job.owner))
         else {
             continue;

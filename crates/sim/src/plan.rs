@@ -99,7 +99,7 @@ impl Plan {
         };
         if calm {
             plan.latency = plan.latency.min(2_000);
-            plan.restarts = u64::from(chance.percent(20));
+            plan.restarts = if chance.percent(60) { chance.between(1, 4) } else { 0 };
             return plan;
         }
         if chance.percent(70) {

@@ -81,6 +81,8 @@ pub(crate) struct JobShadow {
     pub(crate) steps: BTreeSet<Name>,
     /// Its script says that it cancels itself.
     pub(crate) cancels_itself: bool,
+    /// Somebody wanted it again.
+    pub(crate) replayed: bool,
     /// Since when it is in its state.
     pub(crate) since: Time,
 }
@@ -129,6 +131,8 @@ pub(crate) struct Shadow {
     /// Which batch a continuation follows.
     follows: BTreeMap<JobId, BatchId>,
     tags: BTreeMap<u64, JobId>,
+    /// No fault happens: nobody has a reason to ask for what he has.
+    calm: bool,
     /// Schedules that were removed; no name is used again.
     unscheduled: BTreeSet<Name>,
     rates: BTreeMap<(Name, Option<Name>), Vec<Time>>,
@@ -180,6 +184,11 @@ impl<'a> Sent<'a> {
 }
 
 impl Shadow {
+    /// Of an empty store, in a calm world or not.
+    pub(crate) fn new(calm: bool) -> Self {
+        Shadow { calm, ..Shadow::default() }
+    }
+
     /// Judges a commit, and takes it in.
     pub(crate) fn observe(&mut self, seen: &Seen<'_>) -> Result<(), Broken> {
         let sent = Sent::of(seen);

@@ -85,7 +85,7 @@ impl World {
             plant,
             planted: Mutex::default(),
             outside: Mutex::default(),
-            shadow: Mutex::default(),
+            shadow: Mutex::new(Shadow::new(plan.calm)),
             committed: Mutex::new(committed),
             trace: Mutex::new(Trace::new(print)),
             faults: Mutex::default(),

@@ -100,7 +100,7 @@ pub(super) fn batch_jobs(
     };
     // Ids grow with time and a batch is opened before its jobs, so its jobs lie between the two. Makers of ids may be
     // slow by less than an hour.
-    let first = first_id_at(opened - SLOW_CLOCK).cast_signed() - 1;
+    let first = first_id_at(opened - SLOW_CLOCK).min(batch.as_u64()).cast_signed() - 1;
     let sql = format!(
         "SELECT {} FROM job WHERE id > ?1 AND id <= ?2 AND state < 5 \
          AND line IN (SELECT id FROM line WHERE batch = ?3) ORDER BY id LIMIT ?4",

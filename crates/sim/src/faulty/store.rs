@@ -64,7 +64,8 @@ async fn carry(
     let odds = &world.plan.odds;
     let slow = world.strikes("slow commits", odds.slow_commit);
     let (before, after) = world.draw(|chance| {
-        let wait = Duration::from_micros(if slow { chance.skewed(20_000_000) } else { 0 });
+        let most = if chance.percent(25) { 90_000_000 } else { 20_000_000 };
+        let wait = Duration::from_micros(if slow { chance.skewed(most) } else { 0 });
         if chance.percent(50) { (wait, Duration::ZERO) } else { (Duration::ZERO, wait) }
     });
     if slow {

@@ -97,6 +97,9 @@ impl Shadow {
                         format!("lease {name} was given to {holder} while {} had it", other.holder),
                     );
                 }
+                if self.calm && current.is_some() {
+                    return broken(10, format!("{holder} asks for lease {name}, which it has"));
+                }
                 if before.is_some_and(|lease| lease.term >= granted.term) {
                     return broken(10, format!("the term of lease {name} did not grow"));
                 }

@@ -143,6 +143,7 @@ impl Shadow {
         }
         let job = self.shadow_of(id)?;
         (job.attempt, job.rescues, job.cancel, job.due) = (0, 0, false, Time::ZERO);
+        job.replayed = true;
         Ok(())
     }
 
