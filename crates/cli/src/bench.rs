@@ -1,6 +1,7 @@
 //! Measures the engine on this machine, durable and checked: every job ran, no effect twice.
 
 mod backlog;
+mod disk;
 mod effects;
 mod fairness;
 mod jobs;
@@ -51,6 +52,16 @@ pub(crate) struct Options {
     scratch: Option<PathBuf>,
 }
 
+impl Options {
+    fn throw_away(&self) -> anyhow::Result<tempfile::TempDir> {
+        let directory = match &self.scratch {
+            Some(path) => tempfile::tempdir_in(path),
+            None => tempfile::tempdir(),
+        };
+        directory.context("a throw-away directory cannot be made: choose one with --scratch")
+    }
+}
+
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match args.what {
@@ -87,12 +98,7 @@ struct Bench {
 
 impl Bench {
     async fn open(options: &Options) -> anyhow::Result<Self> {
-        let directory = match &options.scratch {
-            Some(path) => tempfile::tempdir_in(path),
-            None => tempfile::tempdir(),
-        };
-        let directory =
-            directory.context("a throw-away directory cannot be made: choose one with --scratch")?;
+        let directory = options.throw_away()?;
         let engine = Engine::open(Config::embedded(directory.path())).await?;
         engine.declare(turnwise::Kind::new(turnwise::Name::new(Noop::KIND)?)).await?;
         Ok(Bench { engine, directory })

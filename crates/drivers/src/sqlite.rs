@@ -8,6 +8,7 @@ mod checkpoint;
 mod codec;
 mod lists;
 mod lock;
+mod log;
 mod reads;
 mod rows;
 mod schema;
@@ -74,6 +75,11 @@ impl SqliteStore {
     pub fn open(options: &SqliteOptions, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let lock = lock::DirectoryLock::take(&options.directory)?;
         let path = options.directory.join(DATABASE);
+        if path.metadata().map_or(0, |file| file.len()) == 0 {
+            // SQLite throws away any log that it finds beside an empty database: the tables come first.
+            drop(schema::open(&path, options.most_bytes)?);
+        }
+        log::reserve(&path, checkpoint::HARD);
         let mut connection = schema::open(&path, options.most_bytes)?;
         let hints = broadcast::channel(HINTS).0;
         let (requests, inbox) = mpsc::channel(WAITING_CALLS);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use turnwise_core::ids::{BatchId, IdMaker, JobId, SessionId};
 use turnwise_core::name::Name;
 use turnwise_core::time::Time;
@@ -14,7 +14,7 @@ use turnwise_drivers::store::{Found, Outcome, Read, Receipt, Store, StoreError, 
 
 use crate::flow::batch::Batch;
 use crate::handler::{Registry, Worker};
-use crate::hub::Hub;
+use crate::hub::{self, Hub};
 use crate::job::{Job, Submit};
 use crate::loops::member;
 use crate::running::Running;
@@ -27,7 +27,9 @@ use crate::{Config, Context, Error};
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,
     /// Dropping the last engine ends its heartbeat.
-    _alive: Arc<watch::Sender<bool>>,
+    alive: Arc<watch::Sender<bool>>,
+    /// Closed when the tasks of the engine itself have ended.
+    tasks: watch::Receiver<()>,
 }
 
 /// This process's session, as far as it can be trusted.
@@ -86,9 +88,12 @@ impl Engine {
         }
         member::join(&inner).await?;
         let (alive, ended) = watch::channel(true);
-        inner.runtime.spawn(Box::pin(member::run(inner.clone(), ended.clone())));
-        inner.runtime.spawn(Box::pin(crate::hub::run(inner.clone(), ended)));
-        Ok(Engine { inner, _alive: Arc::new(alive) })
+        let (guard, tasks) = watch::channel(());
+        let (member, hub) = (member::run(inner.clone(), ended.clone()), hub::run(inner.clone(), ended));
+        let other = guard.clone();
+        inner.runtime.spawn(Box::pin(async move { (member.await, drop(guard)).0 }));
+        inner.runtime.spawn(Box::pin(async move { (hub.await, drop(other)).0 }));
+        Ok(Engine { inner, alive: Arc::new(alive), tasks })
     }
 
     /// Registers an async handler for a kind; what it answers can be said further on the returned worker.
@@ -150,6 +155,26 @@ impl Engine {
         shutdown.await;
         running.stop().await;
         Ok(())
+    }
+
+    /// Closes the engine. When this returns, the data directory is free for the next process. Stop it
+    /// [running](Engine::start) first, and drop the clones: this waits until the last one is gone.
+    ///
+    /// Dropping an engine closes it too, some time later.
+    pub async fn close(self) {
+        let Engine { inner, alive, mut tasks } = self;
+        drop(alive);
+        // Nothing is ever said: the channel closes when the tasks have ended.
+        while tasks.changed().await.is_ok() {}
+        let (done, closed) = oneshot::channel();
+        // The store writes its log back as it closes, which may take a moment.
+        inner.runtime.clone().spawn_blocking(Box::new(move || {
+            drop(inner);
+            // Whoever waited may have gone.
+            let _ = done.send(());
+        }));
+        // A runtime that ends drops the work instead of doing it: the engine is as closed as it gets.
+        let _ = closed.await;
     }
 
     /// The vault for secrets.

@@ -239,3 +239,17 @@ async fn bad_input_is_refused_with_a_reason() {
     let zone = test.engine.schedule("bad", "0 3 * * *").zone("Mars/Olympus").job(login("a")).await;
     assert!(zone.unwrap_err().to_string().contains("Mars/Olympus"));
 }
+
+#[tokio::test]
+async fn a_closed_engine_leaves_its_directory_free() {
+    let data = tempfile::tempdir().unwrap();
+    for life in 0..3 {
+        let engine = Engine::open(Config::embedded(data.path())).await.unwrap();
+        assert_eq!(engine.backlog().await.unwrap(), life);
+        engine.declare(Kind::new(Name::new(Login::KIND).unwrap())).await.unwrap();
+        engine.submit(login("ada")).await.unwrap();
+        engine.close().await;
+        let log = data.path().join("turnwise.db-wal");
+        assert!(!log.exists(), "everything is in the database itself");
+    }
+}

@@ -68,7 +68,7 @@ pub(super) async fn run(options: &Options) -> anyhow::Result<()> {
 async fn measure(options: &Options, jobs: usize) -> anyhow::Result<Reopened> {
     let Bench { engine, directory } = Bench::open(options).await?;
     engine.submit_all((0..jobs).map(Noop::new)).await?;
-    drop(engine);
+    engine.close().await;
     let output = Command::new(std::env::current_exe()?)
         .args(["bench", "reopen"])
         .arg(directory.path())
@@ -83,7 +83,7 @@ async fn measure(options: &Options, jobs: usize) -> anyhow::Result<Reopened> {
 pub(super) async fn reopen(args: &ReopenArgs) -> anyhow::Result<()> {
     let start = Instant::now();
     let first: Arc<OnceLock<Instant>> = Arc::default();
-    let engine = open_when_free(&args.directory).await?;
+    let engine = Engine::open(Config::embedded(&args.directory)).await?;
     let seen = first.clone();
     let handler = move |_job: Noop, _ctx: Context| {
         seen.get_or_init(Instant::now);
@@ -104,14 +104,4 @@ pub(super) async fn reopen(args: &ReopenArgs) -> anyhow::Result<()> {
     };
     println!("{}", serde_json::to_string(&reopened)?);
     Ok(())
-}
-
-/// The first process closes its store in the background; the lock says when it has.
-async fn open_when_free(directory: &std::path::Path) -> anyhow::Result<Engine> {
-    loop {
-        match Engine::open(Config::embedded(directory)).await {
-            Err(turnwise::Error::Store(turnwise::StoreError::Locked(_))) => tokio::task::yield_now().await,
-            opened => return Ok(opened?),
-        }
-    }
 }

@@ -10,7 +10,7 @@ use turnwise::Engine;
 
 use super::effects::{Delivery, Effects};
 use super::machine::{bytes_in, cpu_seconds, memory_mb};
-use super::{Bench, Noop, Options, fairness, latency};
+use super::{Bench, Noop, Options, disk, fairness, latency};
 
 /// Single submits, one after the other.
 const SINGLE: usize = 4_000;
@@ -33,10 +33,15 @@ struct Figures {
     small_owner_worst_wait_turns: f64,
     lost: usize,
     doubled: usize,
+    disk_syncs_per_s: f64,
+    disk_sync_paced_p50_ms: f64,
 }
 
 pub(super) async fn run(options: &Options) -> anyhow::Result<()> {
     let mut figures = Figures::default();
+    note("the disk alone");
+    let disk = disk::run(options).await?;
+    (figures.disk_syncs_per_s, figures.disk_sync_paced_p50_ms) = (disk.per_s, disk.paced_p50_ms);
     note("submit and drain");
     submit_and_drain(options, &mut figures).await?;
     note("whole life");
@@ -97,8 +102,8 @@ async fn submit_and_drain(options: &Options, figures: &mut Figures) -> anyhow::R
     figures.cpu_s_per_10k = (cpu_seconds() - cpu) / (options.jobs as f64 / 10_000.0);
     running.stop().await;
     count(figures, &effects.check());
-    let directory = bench.directory;
-    drop(bench.engine);
+    let Bench { engine, directory } = bench;
+    engine.close().await;
     figures.bytes_per_job = bytes_in(directory.path()) as f64 / options.jobs as f64;
     Ok(())
 }
@@ -147,6 +152,8 @@ fn print(figures: &Figures, json: bool) -> anyhow::Result<()> {
         ("fairness (Jain's index)", format!("{:.4}", figures.jain)),
         ("worst wait of a small owner", format!("{:.2} turns", figures.small_owner_worst_wait_turns)),
         ("lost / doubled", format!("{} / {}", figures.lost, figures.doubled)),
+        ("the disk alone, syncs", format!("{:.0} /s", figures.disk_syncs_per_s)),
+        ("the disk alone at 200/s, p50", format!("{:.2} ms", figures.disk_sync_paced_p50_ms)),
     ];
     for (what, figure) in rows {
         println!("{what:<30} {figure:>16}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Params, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 use turnwise_core::batch::Batch;
 use turnwise_core::event::Event;
 use turnwise_core::ids::{BatchId, JobId, LaneId, LineId, SessionId};
@@ -74,8 +74,12 @@ impl Rows {
 
     /// Executes a statement that gives nothing back.
     pub(super) fn run(&self, sql: &str, values: impl Params) -> Result<(), StoreError> {
-        let done = self.connection.prepare_cached(sql).and_then(|mut statement| statement.execute(values));
-        done.map(drop).map_err(|error| fault(&error))
+        self.statement(sql)?.execute(values).map(drop).map_err(|error| fault(&error))
+    }
+
+    /// A statement that is prepared once.
+    pub(super) fn statement(&self, sql: &str) -> Result<CachedStatement<'_>, StoreError> {
+        self.connection.prepare_cached(sql).map_err(|error| fault(&error))
     }
 
     /// Executes a statement that ends a secret: what it was is overwritten, not only unlinked.

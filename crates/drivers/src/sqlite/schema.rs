@@ -10,7 +10,11 @@ use crate::store::StoreError;
 /// The schema that this version reads and writes.
 pub(super) const SCHEMA: u32 = 1;
 /// Pages of this size; the usual one of file systems.
-const PAGE: u64 = 4_096;
+pub(super) const PAGE: u64 = 4_096;
+
+/// The writer's page cache, in kB. More would be slower: whenever a tree was balanced, SQLite goes through the whole
+/// cache at the end of the commit (a twentieth of the writer's time with 24 MB).
+const CACHE: &str = "-8000";
 
 const TABLES: &str = "
 CREATE TABLE job (
@@ -159,7 +163,7 @@ pub(super) fn open(path: &Path, most_bytes: Option<u64>) -> Result<Connection, S
     setting("journal_mode", "wal")?;
     setting("synchronous", "full")?;
     setting("wal_autocheckpoint", "0")?;
-    setting("cache_size", "-24000")?;
+    setting("cache_size", CACHE)?;
     setting("temp_store", "memory")?;
     if let Some(bytes) = most_bytes {
         setting("max_page_count", &(bytes / PAGE).max(64).to_string())?;
