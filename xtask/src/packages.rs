@@ -19,6 +19,8 @@ const NEEDED: &[Package] = &[
     Package { name: "git", program: "git" },
     // SQLite is compiled from source.
     Package { name: "gcc", program: "cc" },
+    // A test gives a process a small disk of its own.
+    Package { name: "util-linux", program: "unshare" },
 ];
 
 /// What is to be done about missing packages.

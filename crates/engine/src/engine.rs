@@ -158,7 +158,8 @@ impl Engine {
     }
 
     /// Closes the engine. When this returns, the data directory is free for the next process. Stop it
-    /// [running](Engine::start) first, and drop the clones: this waits until the last one is gone.
+    /// [running](Engine::start) first, and drop the clones, those that handlers hold among them: this waits until
+    /// the last one is gone.
     ///
     /// Dropping an engine closes it too, some time later.
     pub async fn close(self) {

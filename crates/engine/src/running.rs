@@ -88,7 +88,6 @@ impl Running {
             }
         }
         self.stop.send_replace(true);
-        *self.engine.inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner) = None;
         if self.crew.is_idle() {
             // Every loop holds the channel open; it never carries anything.
             let _ = self.ended.recv().await;
@@ -113,5 +112,26 @@ impl Drop for Running {
         self.crew.closing.send_replace(true);
         self.crew.abort_all();
         self.stop.send_replace(true);
+        // The crew knows the engine: as long as the engine knew the crew, neither would ever be gone.
+        let mut known = self.engine.inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner);
+        known.take_if(|known| Arc::ptr_eq(known, &self.crew));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[tokio::test]
+    async fn a_dropped_engine_is_gone_although_it_was_never_stopped() {
+        let engine = Engine::open(Config::memory()).await.unwrap();
+        let inner = Arc::downgrade(&engine.inner);
+        drop(engine.start().await.unwrap());
+        engine.close().await;
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(inner.strong_count(), 0, "somebody still holds it");
     }
 }

@@ -39,7 +39,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use turnwise_core::job::State;
-use turnwise_drivers::store::{Found, Read};
+use turnwise_core::line::LineKey;
+use turnwise_drivers::store::{Found, Read, Ready, ReadyAnswer};
 
 pub use manual::ManualTime;
 
@@ -79,8 +80,9 @@ impl TestEngine {
         self.idle().await
     }
 
-    /// Waits until nothing is ready, running or due: everything that can happen now has happened. Work that no
-    /// handler is there for is not waited for.
+    /// Waits until nothing is ready, running or due: everything that can happen now has happened. Work that is paused
+    /// or that no handler is there for is not waited for; work that a rate holds back is, until time is
+    /// [moved on](ManualTime::advance) from elsewhere.
     pub async fn idle(&self) -> Result<(), Error> {
         loop {
             let told = self.engine.inner.hub.commits.notified();
@@ -100,7 +102,12 @@ impl TestEngine {
             return Err(odd_answer());
         };
         let tallies = owners.iter().flat_map(|row| &row.tallies).filter(|(kind, _)| served.contains(kind));
-        let busy: u64 = tallies.map(|(_, tally)| tally.of(State::Ready) + tally.of(State::Running)).sum();
+        let running: u64 = tallies.map(|(_, tally)| tally.of(State::Running)).sum();
+        let Found::Pauses(pauses) = inner.read(Read::Pauses).await? else { return Err(odd_answer()) };
+        let all = Ready::Lines { after: None, limit: usize::MAX };
+        let ReadyAnswer::Lines(lines) = inner.store.ready(all).await? else { return Err(odd_answer()) };
+        let may_start = |line: &LineKey| served.contains(&line.kind) && !pauses.holds(line);
+        let ready = lines.iter().any(|(_, line)| may_start(line));
         let by = inner.store_time().await?;
         let Found::Ids { ids: due, .. } = inner.read(Read::Due { by, limit: 1 }).await? else {
             return Err(odd_answer());
@@ -111,6 +118,6 @@ impl TestEngine {
         let ticked = |schedule: &turnwise_drivers::store::Schedule| {
             schedule.cron.next_after(schedule.last).is_none_or(|next| next > by)
         };
-        Ok(busy == 0 && due.is_empty() && schedules.iter().all(ticked))
+        Ok(running == 0 && !ready && due.is_empty() && schedules.iter().all(ticked))
     }
 }

@@ -253,3 +253,19 @@ async fn a_closed_engine_leaves_its_directory_free() {
         assert!(!log.exists(), "everything is in the database itself");
     }
 }
+
+#[tokio::test]
+async fn a_test_does_not_wait_for_what_is_paused() {
+    let test = TestEngine::new().await.unwrap();
+    test.engine.worker(|_job: Login, _ctx: Context| async { Ok(()) });
+    let running = test.engine.start().await.unwrap();
+    let kind = Target::Kind(Name::new(Login::KIND).unwrap());
+    test.engine.pause(kind.clone()).await.unwrap();
+    let job = test.engine.submit(login("ada")).await.unwrap();
+    test.idle().await.unwrap();
+    assert_eq!(test.engine.job(job).await.unwrap().unwrap().state, State::Ready);
+    test.engine.resume(kind).await.unwrap();
+    test.idle().await.unwrap();
+    assert_eq!(test.engine.job(job).await.unwrap().unwrap().state, State::Done);
+    running.stop().await;
+}

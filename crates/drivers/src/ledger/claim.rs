@@ -5,7 +5,6 @@ use turnwise_core::event::Cause;
 use turnwise_core::line::LineKey;
 use turnwise_core::machine::{self, Command};
 use turnwise_core::refusal::Refusal;
-use turnwise_core::schedule::Target;
 use turnwise_core::time::Time;
 
 use super::working::spaces;
@@ -34,12 +33,7 @@ pub(super) fn claim<B: Backend>(w: &mut Working<B>, claim: &Claim, now: Time) ->
 }
 
 fn not_paused<B: Backend>(w: &mut Working<B>, line: &LineKey) -> Result<(), Trouble> {
-    let Some(pauses) = w.get::<spaces::PausesRow>(&())?.filter(|pauses| !pauses.0.is_empty()) else {
-        return Ok(());
-    };
-    let batch = line.batch.map(Target::Batch);
-    let targets = [Some(Target::Kind(line.kind.clone())), Some(Target::Owner(line.owner.clone())), batch];
-    match targets.into_iter().flatten().any(|target| pauses.0.contains(&target)) {
+    match w.get::<spaces::PausesRow>(&())?.is_some_and(|pauses| pauses.holds(line)) {
         true => Err(Refusal::Paused.into()),
         false => Ok(()),
     }

@@ -223,14 +223,20 @@ fn private(path: &Path) -> Result<(), StoreError> {
 
 /// What a fault of SQLite means for the caller.
 pub(super) fn fault(error: &rusqlite::Error) -> StoreError {
+    let extended = error.sqlite_error().map_or(0, |error| error.extended_code);
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full,
+        // The index of the log found no room to grow.
+        Some(ErrorCode::SystemIoFailure) if extended == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
+            StoreError::Full
+        }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             StoreError::Broken(format!("the database file is damaged ({error})"))
         }
         Some(ErrorCode::ConstraintViolation) => {
             StoreError::Broken(format!("a state that must not be was refused by the database ({error})"))
         }
+        Some(ErrorCode::SystemIoFailure) => StoreError::Failed(format!("{error}, SQLite's code {extended}")),
         _ => StoreError::Failed(error.to_string()),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use turnwise_core::cron::{Cron, Missed, Overlap};
 use turnwise_core::ids::{JobId, SessionId};
+use turnwise_core::line::LineKey;
 use turnwise_core::name::Name;
 use turnwise_core::schedule::Target;
 use turnwise_core::time::Time;
@@ -107,6 +108,17 @@ pub struct LimitKey {
 /// What is paused. Lanes keep that themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pauses(pub BTreeSet<Target>);
+
+impl Pauses {
+    /// Whether the jobs of a line are paused: their kind, their owner or their batch.
+    pub fn holds(&self, line: &LineKey) -> bool {
+        let is_paused = |target: Target| self.0.contains(&target);
+        !self.0.is_empty()
+            && (is_paused(Target::Kind(line.kind.clone()))
+                || is_paused(Target::Owner(line.owner.clone()))
+                || line.batch.is_some_and(|batch| is_paused(Target::Batch(batch))))
+    }
+}
 
 /// A cron line and the job that each of its ticks submits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
