@@ -15,7 +15,13 @@ pub(crate) fn command(root: &Path, args: &[&str]) -> Command {
 
 /// Runs cargo and shows what it prints.
 pub(crate) fn run(root: &Path, args: &[&str]) -> Result<()> {
-    let status = command(root, args).status().context("cannot start cargo")?;
+    run_with(root, args, &[])
+}
+
+/// Runs cargo with some variables more and shows what it prints.
+pub(crate) fn run_with(root: &Path, args: &[&str], variables: &[(&str, String)]) -> Result<()> {
+    let variables = variables.iter().map(|(name, value)| (name, value));
+    let status = command(root, args).envs(variables).status().context("cannot start cargo")?;
     ensure!(status.success(), "{}", failure(args, &status.to_string()));
     Ok(())
 }

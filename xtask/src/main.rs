@@ -6,6 +6,7 @@ mod cargo;
 mod docs;
 mod gate;
 mod packages;
+mod servers;
 mod source;
 mod tidy;
 
@@ -35,6 +36,9 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// The servers of a fleet on this machine: PostgreSQL, RabbitMQ and Redis.
+    #[command(subcommand)]
+    Servers(servers::Action),
     /// Runs the simulation, optimised: `--seeds N`, `--from N`, `--seed N`, `--trace`.
     #[command(disable_help_flag = true)]
     Sim(PassedOn),
@@ -68,6 +72,7 @@ fn obey(command: Command) -> Result<()> {
         Command::Test(options) => gate::run(&root, &options),
         Command::Tidy => tidy::run(&root),
         Command::Docs { check } => docs::run(&root, check),
+        Command::Servers(action) => servers::run(&target(&root), &action),
         Command::Sim(passed) => cargo::run(&root, &passed.after(&SIM)),
         Command::Bench(passed) => cargo::run(&root, &passed.after(&BENCH)),
     }
@@ -88,6 +93,11 @@ fn root() -> Result<PathBuf> {
         std::env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`, not directly")?;
     let root = Path::new(&package).parent().context("the xtask folder must be inside the workspace")?;
     Ok(root.to_owned())
+}
+
+/// The folder of what is built.
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target))
 }
 
 #[cfg(test)]

@@ -3,14 +3,16 @@
 //! Each is a Debian package and the program that proves it. What is missing is installed where that is
 //! allowed, and named with the exact command where it is not; it never passes unnoticed.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
 use anyhow::{Context, Result, bail, ensure};
 
 struct Package {
     name: &'static str,
-    /// The program that is there once the package is.
+    /// The program that is there once the package is: on the path, or at a place in which `*` is any name.
     program: &'static str,
 }
 
@@ -21,7 +23,13 @@ const NEEDED: &[Package] = &[
     Package { name: "gcc", program: "cc" },
     // A test gives a process a small disk of its own.
     Package { name: "util-linux", program: "unshare" },
+    // The servers of a fleet, which tests start for themselves.
+    Package { name: "postgresql", program: "/usr/lib/postgresql/*/bin/postgres" },
+    Package { name: "rabbitmq-server", program: "/usr/lib/rabbitmq/bin/rabbitmq-server" },
+    Package { name: "redis-server", program: "/usr/bin/redis-server" },
 ];
+/// Debian asks this program whether a service may be started.
+const POLICY: &str = "/usr/sbin/policy-rc.d";
 
 /// What is to be done about missing packages.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +41,7 @@ enum Plan {
 
 /// Makes sure that every needed package is there.
 pub(crate) fn ensure_installed() -> Result<()> {
-    settle(NEEDED, may_install(), on_path, &mut run)
+    settle(NEEDED, may_install(), is_there, &mut run)
 }
 
 /// The whole decision, with the machine passed in.
@@ -49,11 +57,7 @@ fn settle(
         Plan::Install(commands) => commands.iter().try_for_each(|command| run(command))?,
     }
     let still = missing(needed, &is_there);
-    ensure!(
-        still.is_empty(),
-        "installed {}, but the programs are still not on the PATH",
-        names(&still).join(", ")
-    );
+    ensure!(still.is_empty(), "installed {}, but the programs are still not there", names(&still).join(", "));
     Ok(())
 }
 
@@ -82,14 +86,63 @@ fn may_install() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0) && on_path("apt-get")
 }
 
+fn is_there(program: &str) -> bool {
+    match program.split_once('*') {
+        _ if !program.starts_with('/') => on_path(program),
+        None => Path::new(program).is_file(),
+        Some((folder, rest)) => fs::read_dir(folder).is_ok_and(|entries| {
+            entries.flatten().any(|entry| entry.path().join(rest.trim_start_matches('/')).is_file())
+        }),
+    }
+}
+
 fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
+/// As long as it lives, no service is started by an installation. What was there before comes back.
+struct Quiet {
+    policy: PathBuf,
+    before: PathBuf,
+}
+
+impl Quiet {
+    fn new(policy: &Path) -> io::Result<Self> {
+        let quiet = Quiet { policy: policy.to_owned(), before: policy.with_extension("d.before-turnwise") };
+        // If an earlier installation was killed, its copy is the real one.
+        if policy.exists() && !quiet.before.exists() {
+            fs::rename(policy, &quiet.before)?;
+        }
+        fs::write(policy, "#!/bin/sh\nexit 101\n")?;
+        fs::set_permissions(policy, PermissionsExt::from_mode(0o755))?;
+        Ok(quiet)
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        let restored = if self.before.exists() {
+            fs::rename(&self.before, &self.policy)
+        } else {
+            fs::remove_file(&self.policy)
+        };
+        if let Err(error) = restored {
+            eprintln!("warning: {} was not put back: {error}", self.policy.display());
+        }
+    }
+}
+
 fn run(command: &[&str]) -> Result<()> {
     let line = command.join(" ");
     println!("installing what is missing: {line}");
+    // Tests start servers of their own: a package that brings a service must not start it.
+    let _quiet = Quiet::new(Path::new(POLICY)).with_context(|| format!("cannot change {POLICY}"))?;
+    start(command)
+}
+
+fn start(command: &[&str]) -> Result<()> {
+    let line = command.join(" ");
     let status =
         Command::new(command[0]).args(&command[1..]).env("DEBIAN_FRONTEND", "noninteractive").status();
     let status = status.with_context(|| format!("cannot start `{line}`"))?;
@@ -157,12 +210,28 @@ mod tests {
 
     #[test]
     fn a_command_that_fails_is_named() {
-        assert!(run(&["true"]).is_ok());
-        assert!(run(&["false"]).unwrap_err().to_string().contains("`false` ended"));
+        assert!(start(&["true"]).is_ok());
+        assert!(start(&["false"]).unwrap_err().to_string().contains("`false` ended"));
+    }
+
+    #[test]
+    fn services_are_kept_quiet_and_the_policy_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = folder.path().join("policy-rc.d");
+        drop(Quiet::new(&policy).unwrap());
+        assert!(!policy.exists());
+        fs::write(&policy, "mine").unwrap();
+        let quiet = Quiet::new(&policy).unwrap();
+        assert!(fs::read_to_string(&policy).unwrap().contains("exit 101"));
+        drop(quiet);
+        assert_eq!(fs::read_to_string(&policy).unwrap(), "mine");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
     fn programs_are_looked_up_on_the_path() {
-        assert!(on_path("sh") && !on_path("no-such-program"));
+        assert!(is_there("sh") && !is_there("no-such-program"));
+        assert!(is_there("/bin/sh") && !is_there("/bin/no-such-program"));
+        assert!(is_there("/usr/*/sh") && !is_there("/usr/*/no-such-program"));
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 
 use super::examples;
+use crate::servers::ForTests;
 use crate::{cargo, docs, packages, tidy};
 
 /// The steps, in the order in which they are taken: what fails fastest comes first.
@@ -77,7 +78,11 @@ impl Step {
             }
             // System tests start the debug build of `turnwise`: it is here already, and its assertions are on.
             Step::Build => cargo::run(root, &["build", "--workspace"]),
-            Step::Tests => cargo::run(root, tests(cargo::has(root, "nextest"))),
+            Step::Tests => {
+                // Once for all tests, and gone with this value, also if a test fails.
+                let servers = ForTests::start()?;
+                cargo::run_with(root, tests(cargo::has(root, "nextest")), &servers.variables())
+            }
             Step::Doctests => cargo::run(root, &["test", "--doc", "--workspace"]),
             Step::Examples => examples::run(root),
             Step::Sim => cargo::run(root, &sim(&["--seeds", SEEDS])),
