@@ -6,11 +6,14 @@ pub mod broker;
 pub mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod group;
 pub mod in_process;
 pub mod leases;
 mod ledger;
 pub mod memory;
 pub mod open;
+#[cfg(feature = "fleet")]
+pub mod postgres;
 pub mod sqlite;
 pub mod store;
 pub mod store_leases;

@@ -19,25 +19,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, oneshot};
 use turnwise_core::event::Cursor;
 use turnwise_core::limits;
 
 use crate::clock::Clock;
+use crate::group::{self, Callers};
 use crate::store::{
     Answer, Committed, Filter, Found, JobsPage, Outcome, Read, Ready, ReadyAnswer, Store, StoreError, Tail,
     Unit,
 };
 pub use backup::{Inspection, backup, inspect};
 use reads::LineCache;
-use writer::{Request, Writer};
+use writer::Writer;
 
 /// The database's name in its directory.
 const DATABASE: &str = "turnwise.db";
 /// Hints that a slow listener may be behind before it misses some.
 const HINTS: usize = 1_024;
-/// Calls that may wait for the writer before further callers wait in turn.
-const WAITING_CALLS: usize = 1_024;
 
 /// How to open a store.
 #[derive(Clone, Debug)]
@@ -50,7 +49,7 @@ pub struct SqliteOptions {
 
 /// A store in a directory.
 pub struct SqliteStore {
-    requests: Option<mpsc::Sender<Request>>,
+    callers: Option<Callers>,
     hints: broadcast::Sender<Arc<Committed>>,
     clock: Arc<dyn Clock>,
     /// Answers `ready`, on the caller's thread: a bounded look at an index takes microseconds.
@@ -82,7 +81,7 @@ impl SqliteStore {
         log::reserve(&path, checkpoint::HARD);
         let mut connection = schema::open(&path, options.most_bytes)?;
         let hints = broadcast::channel(HINTS).0;
-        let (requests, inbox) = mpsc::channel(WAITING_CALLS);
+        let (callers, inbox) = group::channel();
         let (checkpoints, checkpointer) = checkpoint::start(&path, &mut connection)?;
         let writer = Writer::new(connection, path.clone(), clock.clone(), hints.clone(), checkpoints)?;
         let writing = spawn("turnwise-writer", move || writer.run(inbox))?;
@@ -94,7 +93,7 @@ impl SqliteStore {
             }
         })?;
         Ok(SqliteStore {
-            requests: Some(requests),
+            callers: Some(callers),
             hints,
             clock,
             planner: Mutex::new(Some(Reader::open(&path)?)),
@@ -146,7 +145,7 @@ impl Drop for SqliteStore {
         self.looker = None;
         self.planner.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         join(self.looking.take());
-        self.requests = None;
+        self.callers = None;
         self.writing.drain(..).for_each(|thread| join(Some(thread)));
     }
 }
@@ -160,12 +159,7 @@ fn join(thread: Option<std::thread::JoinHandle<()>>) {
 
 impl Store for SqliteStore {
     fn commit(&self, units: Vec<Unit>) -> Answer<'_, Result<Vec<Outcome>, StoreError>> {
-        Box::pin(async move {
-            let (reply, answer) = oneshot::channel();
-            let requests = self.requests.as_ref().ok_or(StoreError::Closed)?;
-            requests.send(Request { units, reply }).await.map_err(|_| StoreError::Closed)?;
-            answer.await.map_err(|_| StoreError::Closed)?
-        })
+        Box::pin(async move { self.callers.as_ref().ok_or(StoreError::Closed)?.commit(units).await })
     }
 
     fn read(&self, what: Read) -> Answer<'_, Result<Found, StoreError>> {

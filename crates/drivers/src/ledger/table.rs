@@ -73,6 +73,16 @@ impl<S: Space> Table<S> {
         }
     }
 
+    /// Takes over a row that was found, or that is not there, without being asked for. What is known stays.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn found(&mut self, key: S::Key, value: Option<S::Value>) {
+        if let MapEntry::Vacant(vacant) = self.rows.entry(key) {
+            self.touched.push(vacant.key().clone());
+            let stored = value.is_some();
+            vacant.insert(Entry { value, dirty: false, stored });
+        }
+    }
+
     /// Sets or removes a row. One that was never looked at is taken as new.
     pub(crate) fn put(&mut self, key: S::Key, value: Option<S::Value>) {
         match self.rows.entry(key.clone()) {

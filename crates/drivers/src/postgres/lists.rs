@@ -1,0 +1,145 @@
+//! Listings: a page at a time, each looking at a bounded number of rows.
+
+use std::time::Duration;
+
+use turnwise_core::event::{Cursor, Event};
+use turnwise_core::ids::{BatchId, JobId, first_id_at};
+use turnwise_core::job::State;
+use turnwise_core::limits;
+use turnwise_core::name::Name;
+
+use super::Reader;
+use super::codec::{self, header_columns, tally_columns};
+use super::link::Link;
+use super::reads::{many, most, one, with_lines};
+use crate::ledger::{page, trimmed};
+use crate::store::{Filter, Found, JobsPage, OwnerRow, StoreError, Tail};
+
+/// Jobs that one page looks at, at most.
+const LOOKED_AT: i64 = 10_000;
+/// How far behind the clock of a node that makes ids may be.
+const SLOW_CLOCK: Duration = Duration::from_secs(3_600);
+
+pub(super) fn list(reader: &mut Reader, filter: &Filter) -> Result<JobsPage, StoreError> {
+    let limit = filter.limit.clamp(1, limits::PAGE_ROWS);
+    // Dead letters have an index of their own: there are few of them among many.
+    let sql = match filter.state {
+        Some(State::Dead) => concat!(
+            "SELECT ",
+            header_columns!(),
+            " FROM job WHERE state = 6 AND id < $1 ORDER BY id DESC LIMIT $2"
+        ),
+        _ => concat!("SELECT ", header_columns!(), " FROM job WHERE id < $1 ORDER BY id DESC LIMIT $2"),
+    };
+    let before = filter.before.map_or(i64::MAX, JobId::as_i64);
+    let headers = many(&mut reader.link, sql, &[&before, &LOOKED_AT], codec::header)?;
+    let reached_end = headers.len() < LOOKED_AT as usize;
+    let mut found = JobsPage::default();
+    for job in with_lines(reader, headers)? {
+        if found.rows.len() == limit {
+            return Ok(found);
+        }
+        found.before = Some(job.header.id);
+        if filter.matches(&job) {
+            found.rows.push(job);
+        }
+    }
+    if reached_end {
+        found.before = None;
+    }
+    Ok(found)
+}
+
+pub(super) fn tail(link: &mut Link, after: Cursor, limit: usize) -> Result<Tail, StoreError> {
+    let oldest = one(link, "SELECT min(block) FROM event", &[], |row| codec::get::<Option<i64>>(row, 0))?;
+    let oldest = trimmed(oldest.flatten().map(i64::cast_unsigned));
+    if after < oldest {
+        return Ok(Tail::Gone { oldest });
+    }
+    // A block has at least one event, so this many are enough; a few long ones are read for nothing.
+    let sql = "SELECT block, at, body FROM event WHERE block >= $1 ORDER BY block LIMIT $2";
+    let count = most(limit).min(64) + 1;
+    let blocks = many(link, sql, &[&after.block().cast_signed(), &count], |row| {
+        let block = codec::number(row, 0)?;
+        let events = postcard::from_bytes::<Vec<Event>>(codec::get(row, 2)?)
+            .map_err(|error| StoreError::Broken(format!("event block {block}: {error}")))?;
+        Ok((block, codec::time(row, 1)?, events))
+    })?;
+    Ok(Tail::Page(page(blocks.into_iter(), after, limit)))
+}
+
+pub(super) fn owners(
+    link: &mut Link,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<OwnerRow>, StoreError> {
+    let sql = "SELECT owner, weight, quota, backlog FROM account WHERE owner > $1 ORDER BY owner LIMIT $2";
+    let mut owners = many(link, sql, &[&after.unwrap_or(""), &most(limit)], |row| {
+        Ok(OwnerRow { owner: codec::name(row, 0)?, account: codec::account(row, 1)?, tallies: Vec::new() })
+    })?;
+    let (Some(first), Some(last)) = (owners.first(), owners.last()) else { return Ok(owners) };
+    let sql = concat!(
+        "SELECT owner, kind, ",
+        tally_columns!(),
+        " FROM tally WHERE owner BETWEEN $1 AND $2 ORDER BY owner, kind"
+    );
+    let tallies = many(link, sql, &[&first.owner.as_str(), &last.owner.as_str()], |row| {
+        Ok::<(Name, Name, _), _>((codec::name(row, 0)?, codec::name(row, 1)?, codec::tally(row, 2)?))
+    })?;
+    let mut rest = owners.iter_mut().peekable();
+    for (owner, kind, tally) in tallies {
+        while rest.next_if(|row| row.owner < owner).is_some() {}
+        if let Some(row) = rest.peek_mut().filter(|row| row.owner == owner) {
+            row.tallies.push((kind, tally));
+        }
+    }
+    Ok(owners)
+}
+
+pub(super) fn batch_jobs(
+    link: &mut Link,
+    batch: BatchId,
+    after: Option<JobId>,
+    limit: usize,
+) -> Result<Found, StoreError> {
+    let bounds = "SELECT last, opened FROM batch WHERE id = $1";
+    let found =
+        one(link, bounds, &[&batch.as_i64()], |row| Ok((codec::get::<i64>(row, 0)?, codec::time(row, 1)?)))?;
+    let Some((last, opened)) = found else {
+        return Ok(Found::Ids { ids: Vec::new(), next: None, after: None });
+    };
+    // Ids grow with time and a batch is opened before its jobs, so its jobs lie between the two. Makers of ids may be
+    // slow by less than an hour.
+    let first = first_id_at(opened - SLOW_CLOCK).min(batch.as_u64()).cast_signed() - 1;
+    let sql = concat!(
+        "SELECT ",
+        header_columns!(),
+        " FROM job WHERE id > $1 AND id <= $2 AND state < 5 \
+         AND line IN (SELECT id FROM line WHERE batch = $3) ORDER BY id LIMIT $4"
+    );
+    let from = after.map_or(first, JobId::as_i64);
+    let headers = many(link, sql, &[&from, &last, &batch.as_i64(), &most(limit)], codec::header)?;
+    let after = (headers.len() == limit).then(|| headers.last().map(|header| header.id)).flatten();
+    let ids = headers.iter().filter(|header| !header.flags.continuation).map(|header| header.id).collect();
+    Ok(Found::Ids { ids, next: None, after })
+}
+
+pub(super) fn ended(link: &mut Link, after: JobId, below: JobId, limit: usize) -> Result<Found, StoreError> {
+    let sql = "SELECT id, state FROM job WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3";
+    let rows = many(link, sql, &[&after.as_i64(), &below.as_i64(), &LOOKED_AT], |row| {
+        Ok((JobId::from_u64(codec::number(row, 0)?), codec::get::<i16>(row, 1)?))
+    })?;
+    let full = rows.len() == LOOKED_AT as usize;
+    let (mut ids, mut last) = (Vec::new(), None);
+    for (id, state) in &rows {
+        if ids.len() == limit {
+            return Ok(Found::Ids { ids, next: None, after: last });
+        }
+        last = Some(*id);
+        let state = u8::try_from(*state).ok().and_then(State::from_number);
+        if state.is_some_and(State::is_final) {
+            ids.push(*id);
+        }
+    }
+    Ok(Found::Ids { ids, next: None, after: last.filter(|_| full) })
+}

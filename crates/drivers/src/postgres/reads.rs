@@ -1,0 +1,301 @@
+//! Questions to PostgreSQL, one at a time.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use turnwise_core::ids::{BatchId, JobId, LineId};
+use turnwise_core::job::Header;
+use turnwise_core::lane::Lane;
+use turnwise_core::line::LineKey;
+use turnwise_core::time::Time;
+
+use super::codec::{self, Decoded, batch_columns, header_columns, lane_columns, session_columns};
+use super::link::{Link, Pending};
+use super::{Reader, lists};
+use crate::store::{
+    Details, Found, JobRow, Message, Read, Ready, ReadyAnswer, Secret, StepRecord, StoreError,
+};
+
+/// Lines that a reader remembers, at most.
+const LINES: usize = 20_000;
+
+/// Lines never change, so a reader keeps those that it has met.
+#[derive(Default)]
+pub(super) struct LineCache(HashMap<LineId, Arc<LineKey>>);
+
+impl LineCache {
+    pub(super) fn get(&mut self, link: &mut Link, id: LineId) -> Result<Option<Arc<LineKey>>, StoreError> {
+        if let Some(line) = self.0.get(&id) {
+            return Ok(Some(line.clone()));
+        }
+        let sql = "SELECT kind, owner, priority, batch, limit_key FROM line WHERE id = $1";
+        let line = one(link, sql, &[&id.as_i64()], |row| codec::line(row, 0))?;
+        if let Some(line) = &line {
+            self.keep(id, line.clone());
+        }
+        Ok(line)
+    }
+
+    /// Looks many up at once.
+    pub(super) fn fetch(
+        &mut self,
+        link: &mut Link,
+        ids: impl Iterator<Item = LineId>,
+    ) -> Result<(), StoreError> {
+        let mut unknown: Vec<i64> = ids.filter(|id| !self.0.contains_key(id)).map(LineId::as_i64).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let sql = "SELECT id, kind, owner, priority, batch, limit_key FROM line WHERE id = ANY($1)";
+        for row in link.rows(sql, &[&unknown])? {
+            self.keep(LineId::from_u64(codec::number(&row, 0)?), codec::line(&row, 1)?);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, id: LineId, line: Arc<LineKey>) {
+        if self.0.len() >= LINES {
+            self.0.clear();
+        }
+        self.0.insert(id, line);
+    }
+}
+
+pub(super) fn one<T>(
+    link: &mut Link,
+    sql: &str,
+    values: &[&(dyn ToSql + Sync)],
+    read: impl FnOnce(&Row) -> Decoded<T>,
+) -> Result<Option<T>, StoreError> {
+    link.rows(sql, values)?.first().map(read).transpose()
+}
+
+pub(super) fn many<T>(
+    link: &mut Link,
+    sql: &str,
+    values: &[&(dyn ToSql + Sync)],
+    read: impl FnMut(&Row) -> Decoded<T>,
+) -> Result<Vec<T>, StoreError> {
+    link.rows(sql, values)?.iter().map(read).collect()
+}
+
+pub(super) fn read(reader: &mut Reader, what: &Read) -> Result<Found, StoreError> {
+    let link = &mut reader.link;
+    Ok(match what {
+        Read::Jobs(ids) => {
+            let wanted: Vec<i64> = ids.iter().map(|id| id.as_i64()).collect();
+            let sql = concat!("SELECT ", header_columns!(), " FROM job WHERE id = ANY($1)");
+            let headers = many(link, sql, &[&wanted], codec::header)?;
+            let by_id: HashMap<JobId, Header> =
+                headers.into_iter().map(|header| (header.id, header)).collect();
+            let in_order = ids.iter().filter_map(|id| by_id.get(id).copied()).collect();
+            Found::Jobs(with_lines(reader, in_order)?)
+        }
+        Read::Job(id) => Found::Job(details(reader, *id)?.map(Box::new)),
+        Read::Steps(id) => Found::Steps(steps(link, *id)?),
+        Read::Batch(id) => {
+            let sql = concat!("SELECT ", batch_columns!(), " FROM batch WHERE id = $1");
+            Found::Batches(many(link, sql, &[&id.as_i64()], codec::batch)?)
+        }
+        Read::Batches { before, limit } => {
+            let sql =
+                concat!("SELECT ", batch_columns!(), " FROM batch WHERE id < $1 ORDER BY id DESC LIMIT $2");
+            let before = before.map_or(i64::MAX, BatchId::as_i64);
+            Found::Batches(many(link, sql, &[&before, &most(*limit)], codec::batch)?)
+        }
+        Read::Lane(name) => {
+            let sql = concat!("SELECT ", lane_columns!(), " FROM lane WHERE id = $1");
+            Found::Lanes(many(link, sql, &[&Lane::id_of(name).as_i64()], codec::lane)?)
+        }
+        Read::Lanes { after, limit } => {
+            let sql = concat!(
+                "SELECT ",
+                lane_columns!(),
+                " FROM lane WHERE name > $1 AND (head IS NOT NULL OR waiting > 0) \
+                 ORDER BY name LIMIT $2"
+            );
+            let after = after.as_deref().unwrap_or("");
+            Found::Lanes(many(link, sql, &[&after, &most(*limit)], codec::lane)?)
+        }
+        Read::Owners { after, limit } => Found::Owners(lists::owners(link, after.as_deref(), *limit)?),
+        Read::Running(session) => {
+            let sql = concat!(
+                "SELECT ",
+                header_columns!(),
+                " FROM job WHERE state = 3 AND session = $1 ORDER BY id"
+            );
+            let headers = many(link, sql, &[&session.as_i64()], codec::header)?;
+            Found::Jobs(with_lines(reader, headers)?)
+        }
+        Read::Due { by, limit } => due(link, *by, *limit)?,
+        Read::BatchJobs { batch, after, limit } => lists::batch_jobs(link, *batch, *after, *limit)?,
+        Read::Ended { after, below, limit } => lists::ended(link, *after, *below, *limit)?,
+        Read::Messages { queue, after, limit } => {
+            let sql =
+                "SELECT number, body FROM message WHERE queue = $1 AND number > $2 ORDER BY number LIMIT $3";
+            let values: &[&(dyn ToSql + Sync)] = &[&queue.as_str(), &after.cast_signed(), &most(*limit)];
+            Found::Messages(many(link, sql, values, |row| {
+                Ok(Message { number: codec::number(row, 0)?, body: codec::blob(row, 1)? })
+            })?)
+        }
+        Read::Clock => Found::Clock(match &reader.clock {
+            Some(clock) => clock.now(),
+            None => server_time(link)?,
+        }),
+        what => settings(link, what)?,
+    })
+}
+
+/// What is not about jobs.
+fn settings(link: &mut Link, what: &Read) -> Result<Found, StoreError> {
+    Ok(match what {
+        Read::Kinds => Found::Kinds(records(link, "kind")?),
+        Read::Schedules => Found::Schedules(records(link, "schedule")?),
+        Read::Pauses => Found::Pauses(records(link, "pauses")?.pop().unwrap_or_default()),
+        Read::Gauges => {
+            let sql = "SELECT key, body FROM record WHERE space = 'gauge'";
+            Found::Gauges(many(link, sql, &[], |row| Ok((codec::json(row, 0)?, codec::json(row, 1)?)))?)
+        }
+        Read::Sessions => {
+            let sql = concat!("SELECT ", session_columns!(), " FROM session ORDER BY id");
+            Found::Sessions(many(link, sql, &[], codec::session)?)
+        }
+        Read::Leases => Found::Leases(many(
+            link,
+            "SELECT name, holder, term, until FROM lease ORDER BY name",
+            &[],
+            codec::lease,
+        )?),
+        Read::Secret(name) => {
+            let sql = "SELECT sealed, until FROM secret WHERE name = $1";
+            Found::Secret(one(link, sql, &[&name.as_str()], |row| {
+                Ok(Secret { name: name.clone(), sealed: codec::get(row, 0)?, until: codec::time(row, 1)? })
+            })?)
+        }
+        other => return Err(StoreError::Broken(format!("{other:?} is not a setting"))),
+    })
+}
+
+/// The database's clock is everybody's.
+fn server_time(link: &mut Link) -> Result<Time, StoreError> {
+    let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    let time = one(link, sql, &[], |row| codec::time(row, 0))?;
+    time.ok_or_else(|| StoreError::Broken("the database does not know the time".into()))
+}
+
+pub(super) fn ready(reader: &mut Reader, what: &Ready) -> Result<ReadyAnswer, StoreError> {
+    let Reader { link, lines, .. } = reader;
+    match what {
+        Ready::Lines { after, limit } => {
+            // One seek for each line, however many jobs it has.
+            let sql = "WITH RECURSIVE walk (line, n) AS ( \
+                         (SELECT line, 1::bigint FROM job WHERE state = 2 AND line > $1 ORDER BY line LIMIT 1) \
+                         UNION ALL \
+                         SELECT next.line, walk.n + 1 FROM walk CROSS JOIN LATERAL \
+                           (SELECT line FROM job WHERE state = 2 AND line > walk.line ORDER BY line LIMIT 1) next \
+                         WHERE walk.n < $2 \
+                       ) SELECT line FROM walk";
+            let from = after.map_or(-1, LineId::as_i64);
+            let ids =
+                many(link, sql, &[&from, &most(*limit)], |row| Ok(LineId::from_u64(codec::number(row, 0)?)))?;
+            lines.fetch(link, ids.iter().copied())?;
+            let mut found = Vec::with_capacity(ids.len());
+            for id in ids {
+                if let Some(line) = lines.get(link, id)? {
+                    found.push((id, line));
+                }
+            }
+            Ok(ReadyAnswer::Lines(found))
+        }
+        Ready::Jobs(wants) => {
+            let sql =
+                "SELECT id, version FROM job WHERE state = 2 AND line = $1 AND id > $2 ORDER BY id LIMIT $3";
+            let questions: Vec<Pending> = wants
+                .iter()
+                .map(|want| Pending {
+                    sql,
+                    values: vec![
+                        Box::new(want.line.as_i64()),
+                        Box::new(want.after.map_or(-1, JobId::as_i64)),
+                        Box::new(most(want.limit)),
+                    ],
+                })
+                .collect();
+            let job = |row: &Row| Ok((JobId::from_u64(codec::number(row, 0)?), codec::small(row, 1)?));
+            let answers = link.send(&questions)?;
+            let jobs = answers.iter().map(|rows| rows.iter().map(job).collect::<Decoded<Vec<_>>>());
+            Ok(ReadyAnswer::Jobs(jobs.collect::<Decoded<_>>()?))
+        }
+    }
+}
+
+/// A limit as SQL takes it.
+pub(super) fn most(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+fn records<T: serde::de::DeserializeOwned>(link: &mut Link, space: &str) -> Result<Vec<T>, StoreError> {
+    many(link, "SELECT body FROM record WHERE space = $1 ORDER BY key", &[&space], |row| codec::json(row, 0))
+}
+
+/// Jobs with their lines, in the order of the headers.
+pub(super) fn with_lines(reader: &mut Reader, headers: Vec<Header>) -> Result<Vec<JobRow>, StoreError> {
+    let Reader { link, lines, .. } = reader;
+    lines.fetch(link, headers.iter().map(|header| header.line))?;
+    let mut rows = Vec::with_capacity(headers.len());
+    for header in headers {
+        let line = lines.get(link, header.line)?;
+        let line = line.ok_or_else(|| StoreError::Broken(format!("line {} is missing", header.line)))?;
+        rows.push(JobRow { header, line });
+    }
+    Ok(rows)
+}
+
+fn steps(link: &mut Link, id: JobId) -> Result<Vec<StepRecord>, StoreError> {
+    many(link, "SELECT name, output FROM step WHERE job = $1 ORDER BY number", &[&id.as_i64()], |row| {
+        Ok(StepRecord { name: codec::name(row, 0)?, output: codec::blob(row, 1)? })
+    })
+}
+
+fn details(reader: &mut Reader, id: JobId) -> Result<Option<Details>, StoreError> {
+    let link = &mut reader.link;
+    let sql = concat!("SELECT ", header_columns!(), ", payload FROM job WHERE id = $1");
+    let job = one(link, sql, &[&id.as_i64()], |row| {
+        Ok((codec::header(row)?, codec::blob(row, codec::AFTER_HEADER)?))
+    })?;
+    let Some((header, payload)) = job else { return Ok(None) };
+    let errors =
+        "SELECT fence, attempt, started, ended, failure, error FROM error WHERE job = $1 ORDER BY fence";
+    let progress = "SELECT body FROM record WHERE space = 'progress' AND key = $1";
+    let lane = concat!("SELECT ", lane_columns!(), " FROM lane WHERE id = $1");
+    let result = "SELECT body FROM result WHERE id = $1";
+    let details = Details {
+        payload,
+        result: one(link, result, &[&id.as_i64()], |row| codec::blob(row, 0))?,
+        errors: many(link, errors, &[&id.as_i64()], codec::attempt_error)?,
+        steps: steps(link, id)?,
+        progress: one(link, progress, &[&id.to_string()], |row| codec::json(row, 0))?,
+        lane: match header.place {
+            Some(place) => one(link, lane, &[&place.lane.as_i64()], codec::lane)?,
+            None => None,
+        },
+        row: with_lines(reader, vec![header])?
+            .pop()
+            .ok_or_else(|| StoreError::Broken("a job without a line".into()))?,
+    };
+    Ok(Some(details))
+}
+
+fn due(link: &mut Link, by: Time, limit: usize) -> Result<Found, StoreError> {
+    let sql = "SELECT id, at FROM job WHERE state IN (1, 4) ORDER BY at, id LIMIT $1";
+    let rows = many(link, sql, &[&most(limit).saturating_add(1)], |row| {
+        Ok((JobId::from_u64(codec::number(row, 0)?), codec::time(row, 1)?))
+    })?;
+    let count = rows.iter().take(limit).take_while(|(_, at)| *at <= by).count();
+    let next = rows.get(count).map(|(_, at)| *at);
+    Ok(Found::Ids { ids: rows[..count].iter().map(|(id, _)| *id).collect(), next, after: None })
+}

@@ -1,0 +1,64 @@
+//! The tables, and how a database gets them. Illegal states are refused by the database too.
+
+use super::link::Link;
+use crate::store::StoreError;
+
+/// The schema that this version reads and writes.
+pub(super) const SCHEMA: i32 = 1;
+
+/// What brings a database from one version to the next: the first makes it from nothing.
+const MIGRATIONS: [&str; SCHEMA as usize] = [include_str!("migrations/1.sql")];
+
+/// Brings the schema up to this version. Safe when many nodes start together: one does it, the others wait.
+pub(super) fn migrate(link: &mut Link) -> Result<(), StoreError> {
+    link.batch("BEGIN")?;
+    let migrated = steps(link);
+    match migrated {
+        Ok(()) => link.batch("COMMIT"),
+        Err(error) => {
+            // The error that matters is the first one.
+            let _ = link.batch("ROLLBACK");
+            Err(error)
+        }
+    }
+}
+
+fn steps(link: &mut Link) -> Result<(), StoreError> {
+    let lock = link.lock_key();
+    link.rows("SELECT pg_advisory_xact_lock($1)", &[&lock])?;
+    let schema = link.schema().to_owned();
+    // Whoever may use the schema but not make one is fine as soon as somebody has made it. Under the lock: two who
+    // make it at once would get in each other's way, `IF NOT EXISTS` or not.
+    if link.rows("SELECT 1 FROM pg_namespace WHERE nspname = $1", &[&schema])?.is_empty() {
+        link.batch(&format!("CREATE SCHEMA {}", quoted(&schema)))?;
+    }
+    let found = version(link)?;
+    if found > SCHEMA {
+        let (found, known) = (found.unsigned_abs(), SCHEMA.unsigned_abs());
+        let path = format!("schema `{}` of the database", link.schema());
+        return Err(StoreError::Newer { path, found, known });
+    }
+    for (sql, to) in MIGRATIONS.iter().zip(1..).skip(found.unsigned_abs() as usize) {
+        link.batch(sql)?;
+        link.batch(&format!("DELETE FROM version; INSERT INTO version (number) VALUES ({to})"))?;
+    }
+    Ok(())
+}
+
+/// The version that a schema has; 0 if it is empty.
+fn version(link: &mut Link) -> Result<i32, StoreError> {
+    let schema = link.schema().to_owned();
+    let known = "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE n.nspname = $1 AND c.relname = 'version'";
+    if link.rows(known, &[&schema])?.is_empty() {
+        return Ok(0);
+    }
+    let rows = link.rows("SELECT number FROM version", &[])?;
+    let half = "the schema is half made: no version is written down. Drop it, or restore a backup";
+    rows.first().map(|row| row.get(0)).ok_or_else(|| StoreError::Broken(half.into()))
+}
+
+/// A name as SQL takes it, whatever is in it.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

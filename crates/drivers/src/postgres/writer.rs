@@ -1,0 +1,186 @@
+//! The writer: one thread, one connection, many callers to one commit, and one right to commit for all nodes.
+//!
+//! Commits of different nodes come one after the other: whoever commits holds an advisory lock from the first look at
+//! the rows to the end of the transaction. So the ledger means here what it means on one machine, nothing has to be
+//! tried again because somebody was faster, blocks of events are numbered without gaps and become visible in order, and
+//! rows that nobody else has touched need not be read again. The price is that all commits share one line; what makes
+//! it wide is that hundreds of units travel in each commit, in two ways to the server and back.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use turnwise_core::event::Cursor;
+use turnwise_core::time::Time;
+
+use super::fetch::{Needs, found_surroundings};
+use super::link::{Link, Pending};
+use super::rows::Rows;
+use super::{PostgresOptions, codec, last_event};
+use crate::group::{self, Commit, Health, Inbox, Request};
+use crate::ledger::{self, Working, blocks, hinted, last_of};
+use crate::store::{Committed, Outcome, StoreError};
+
+pub(super) struct Writer {
+    working: Working<Rows>,
+    options: PostgresOptions,
+    hints: broadcast::Sender<Arc<Committed>>,
+    /// Names this writer in the blocks that it writes.
+    origin: i64,
+    /// The number of the last commit that this writer knows everything about.
+    number: Option<i64>,
+    /// The cursor of the last event.
+    last: Cursor,
+    health: Health,
+}
+
+impl Writer {
+    pub(super) fn new(
+        link: Link,
+        options: PostgresOptions,
+        hints: broadcast::Sender<Arc<Committed>>,
+        origin: i64,
+    ) -> Self {
+        Writer {
+            working: Working::new(Rows::new(link)),
+            options,
+            hints,
+            origin,
+            number: None,
+            last: Cursor::START,
+            health: Health::default(),
+        }
+    }
+
+    /// Works until the store is dropped.
+    pub(super) fn run(mut self, mut inbox: Inbox) {
+        let mut group: Vec<Request> = Vec::new();
+        while let Some(first) = self.working.backend.link.wait(inbox.next()) {
+            inbox.gather(first, &mut group);
+            group::serve(&mut self, &mut group);
+        }
+    }
+
+    fn transaction(&mut self, group: &[Request]) -> Result<(Vec<Vec<Outcome>>, Committed), StoreError> {
+        let now = self.begin(group)?;
+        let mut outcomes = Vec::with_capacity(group.len());
+        for request in group {
+            let mut answers = Vec::with_capacity(request.units.len());
+            for unit in &request.units {
+                answers.push(ledger::execute(&mut self.working, unit, now)?);
+            }
+            outcomes.push(answers);
+        }
+        let Working { backend, tables, .. } = &mut self.working;
+        backend.flush(tables)?;
+        let events = std::mem::take(&mut self.working.events);
+        let ready = hinted(&mut self.working)?;
+        let mut cursor = self.last;
+        let backend = &mut self.working.backend;
+        for (block, events) in blocks(self.last, &events) {
+            cursor = last_of(block, events);
+            let body = postcard::to_stdvec(events)
+                .map_err(|error| StoreError::Broken(format!("events cannot be written: {error}")))?;
+            backend.push(
+                "INSERT INTO event (block, at, origin, body) VALUES ($1, $2, $3, $4)",
+                vec![
+                    Box::new(block.cast_signed()),
+                    Box::new(now.as_micros()),
+                    Box::new(self.origin),
+                    Box::new(body),
+                ],
+            );
+        }
+        if !events.is_empty() {
+            let channel = backend.link.channel();
+            backend.push("SELECT pg_notify($1, '')", vec![Box::new(channel)]);
+        }
+        backend.push("COMMIT", Vec::new());
+        backend.send()?;
+        self.last = cursor;
+        Ok((outcomes, Committed { cursor, at: now, events, ready }))
+    }
+
+    /// Waits for the right to commit, and fetches what the units are about. The time of the commit.
+    fn begin(&mut self, group: &[Request]) -> Result<Time, StoreError> {
+        let needs = Needs::of(group);
+        if !self.working.backend.link.is_connected() {
+            self.forget();
+        }
+        let Working { backend, tables, .. } = &mut self.working;
+        let lock = backend.link.lock_key();
+        let mut questions = vec![
+            Pending { sql: "BEGIN", values: Vec::new() },
+            Pending { sql: "SELECT pg_advisory_xact_lock($1)", values: vec![Box::new(lock)] },
+            Pending {
+                sql: "SELECT nextval('commits'), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+                values: Vec::new(),
+            },
+        ];
+        questions.extend(needs.jobs(tables));
+        let mut answers = backend.link.send(&questions)?;
+        let (number, time) = match answers[2].first() {
+            Some(row) => (codec::get::<i64>(row, 0)?, codec::time(row, 1)?),
+            None => return Err(StoreError::Broken("the database gave no number".into())),
+        };
+        let alone = self.number.is_some_and(|last| last + 1 == number);
+        let mut jobs = (answers.len() > 3).then(|| answers.swap_remove(3));
+        if !alone {
+            // Somebody else has committed since: what was known may be wrong.
+            let knew_some = needs.jobs(tables).is_none() || !self.is_blank();
+            self.working.discard();
+            let Working { backend, tables, .. } = &mut self.working;
+            let mut questions = needs.surroundings();
+            let again = knew_some.then(|| needs.jobs(tables)).flatten();
+            let asked_again = again.is_some();
+            questions.extend(again);
+            let mut answers = backend.link.send(&questions)?;
+            if asked_again {
+                jobs = answers.pop();
+            }
+            found_surroundings(tables, &answers)?;
+            self.last = last_event(&mut backend.link)?;
+        }
+        if let Some(rows) = jobs {
+            needs.found_jobs(&mut self.working.tables, &rows)?;
+        }
+        self.number = Some(number);
+        Ok(self.options.clock.as_ref().map_or(time, |clock| clock.now()))
+    }
+
+    /// Whether nothing is known, so that every job was asked for.
+    fn is_blank(&self) -> bool {
+        self.number.is_none()
+    }
+
+    /// Trusts nothing that is known.
+    fn forget(&mut self) {
+        self.working.discard();
+        self.working.backend.pending.clear();
+        self.number = None;
+    }
+}
+
+impl Commit for Writer {
+    fn commit(&mut self, group: &[Request]) -> Result<Vec<Vec<Outcome>>, StoreError> {
+        let committed = self.transaction(group);
+        self.health.note(&committed, &self.options.schema);
+        match committed {
+            Ok((outcomes, hint)) => {
+                self.working.tidy();
+                // Nobody listening is fine: hints are only hints.
+                let _ = self.hints.send(Arc::new(hint));
+                Ok(outcomes)
+            }
+            Err(error) => {
+                self.forget();
+                // On a connection that is gone there is nothing to undo.
+                if self.working.backend.link.is_connected()
+                    && self.working.backend.link.batch("ROLLBACK").is_err()
+                {
+                    self.working.backend.link.drop_connection();
+                }
+                Err(error)
+            }
+        }
+    }
+}
