@@ -14,6 +14,8 @@ pub mod memory;
 pub mod open;
 #[cfg(feature = "fleet")]
 pub mod postgres;
+#[cfg(feature = "fleet")]
+pub mod rabbitmq;
 pub mod sqlite;
 pub mod store;
 pub mod store_leases;

@@ -28,6 +28,12 @@ pub trait BrokerFactory: Sized + Send {
     fn room(&self) -> usize {
         limits::QUEUE_MESSAGES
     }
+
+    /// Whether what was delivered and is not settled takes room in its queue. Servers that count only what waits say
+    /// no; what a consumer holds is bounded there by how far ahead it may be.
+    fn counts_unsettled(&self) -> bool {
+        true
+    }
 }
 
 /// Makes one test for each rule of the broker contract. Takes a [`BrokerFactory`]; give each its own module.
@@ -331,8 +337,10 @@ pub async fn a_full_queue_refuses<F: BrokerFactory>() {
         assert!(matches!(over, Err(BrokerError::Full(queue)) if queue == name(key)), "{key}");
         let mut consumer = broker.consume(&name(key), 1).await.unwrap();
         let first = next(&mut consumer).await;
-        let over = send(broker, EXCHANGE, key, "over").await;
-        assert!(over.is_err(), "{key}: what is not settled takes room");
+        if factory.counts_unsettled() {
+            let over = send(broker, EXCHANGE, key, "over").await;
+            assert!(over.is_err(), "{key}: what is not settled takes room");
+        }
         consumer.settle(first.tag, Settled::Done).await.unwrap();
         send(broker, EXCHANGE, key, "fits").await.unwrap();
     }
