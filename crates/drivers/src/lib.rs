@@ -16,6 +16,8 @@ pub mod open;
 pub mod postgres;
 #[cfg(feature = "fleet")]
 pub mod rabbitmq;
+#[cfg(feature = "fleet")]
+pub mod redis_leases;
 pub mod sqlite;
 pub mod store;
 pub mod store_leases;

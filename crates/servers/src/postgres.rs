@@ -69,15 +69,18 @@ impl Postgres {
 
     fn once(directory: PathBuf) -> Result<Self> {
         let settings = Settings { programs: programs().context(MISSING)?, port: port::free()? };
+        let mut server = Server::new(settings, directory)?;
+        let directory = server.directory();
         place::open(&directory.join("sockets"))?;
-        ACCOUNT.own(&directory)?;
-        let mut init = ACCOUNT.command(settings.programs.join("initdb"), &directory);
+        ACCOUNT.own(directory)?;
+        let mut init = ACCOUNT.command(server.kind().programs.join("initdb"), directory);
         // Only the making of the empty database is not synced; the server itself syncs.
         init.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "-D"]);
         let output = init.arg(directory.join("data")).output().context("cannot start `initdb`")?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "`initdb` ended with {}:\n{said}", output.status);
-        Ok(Postgres(Server::start(settings, directory)?))
+        server.run()?;
+        Ok(Postgres(server))
     }
 }
 

@@ -105,6 +105,9 @@ impl RabbitMq {
             names: port::free()?,
             tools: port::free()?,
         };
+        let config = settings.config();
+        let mut server = Server::new(settings, directory)?;
+        let directory = server.directory();
         for folder in ["mnesia", "log", "config"] {
             place::open(&directory.join(folder))?;
         }
@@ -114,9 +117,10 @@ impl RabbitMq {
         fs::set_permissions(&cookie, PermissionsExt::from_mode(0o400))?;
         place::write(&directory.join("enabled_plugins"), "[rabbitmq_management].\n")?;
         place::write(&directory.join("rabbitmq-env.conf"), "")?;
-        place::write(&directory.join("rabbitmq.conf"), &settings.config())?;
-        ACCOUNT.own(&directory)?;
-        Ok(RabbitMq(Server::start(settings, directory)?))
+        place::write(&directory.join("rabbitmq.conf"), &config)?;
+        ACCOUNT.own(directory)?;
+        server.run()?;
+        Ok(RabbitMq(server))
     }
 }
 

@@ -77,8 +77,10 @@ impl Redis {
 
     fn once(directory: PathBuf) -> Result<Self> {
         ensure!(Path::new(PROGRAM).is_file(), MISSING);
-        ACCOUNT.own(&directory)?;
-        Ok(Redis(Server::start(Settings { port: port::free()? }, directory)?))
+        let mut server = Server::new(Settings { port: port::free()? }, directory)?;
+        ACCOUNT.own(server.directory())?;
+        server.run()?;
+        Ok(Redis(server))
     }
 }
 

@@ -63,12 +63,11 @@ pub(crate) struct Server<K: Kind> {
 }
 
 impl<K: Kind> Server<K> {
-    /// Starts it in a directory that was prepared, and waits until it answers.
-    pub(crate) fn start(kind: K, directory: PathBuf) -> Result<Self> {
+    /// A server that is not started yet, in a directory that can be prepared for it. From now on nothing of it stays
+    /// behind.
+    pub(crate) fn new(kind: K, directory: PathBuf) -> Result<Self> {
         let guard = Guard::post(&directory, K::SIGNAL.0, kind.names())?;
-        let mut server = Server { kind, directory, child: None, guard: Some(guard) };
-        server.run()?;
-        Ok(server)
+        Ok(Server { kind, directory, child: None, guard: Some(guard) })
     }
 
     pub(crate) fn kind(&self) -> &K {
@@ -79,7 +78,7 @@ impl<K: Kind> Server<K> {
         &self.directory
     }
 
-    /// Starts what was prepared or stopped.
+    /// Starts what was prepared or stopped, and waits until it answers.
     pub(crate) fn run(&mut self) -> Result<()> {
         let log = self.directory.join("output");
         let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
@@ -104,20 +103,22 @@ impl<K: Kind> Server<K> {
     /// Stops it, and keeps its directory.
     pub(crate) fn halt(&mut self, signal: Signal) -> Result<()> {
         let Some(mut child) = self.child.take() else { return Ok(()) };
-        let Some(pid) = living(&self.directory) else {
+        match living(&self.directory) {
+            Some(pid) => {
+                kill_process(pid, signal)?;
+                let what = format!("stopping {}", K::NAME);
+                let gone = || Ok(child.try_wait()?.filter(|_| !lives(pid, &self.directory)));
+                if poll::until(&what, STOP, gone).is_err() {
+                    let _ = kill_process(pid, Signal::KILL);
+                    let _ = child.kill();
+                    child.wait()?;
+                }
+            }
             // It ended by itself, or before it was there at all.
-            let _ = child.kill();
-            child.wait()?;
-            return Ok(());
-        };
-        kill_process(pid, signal)?;
-        let what = format!("stopping {}", K::NAME);
-        let ended =
-            poll::until(&what, STOP, || Ok(child.try_wait()?.filter(|_| !lives(pid, &self.directory))));
-        if ended.is_err() {
-            let _ = kill_process(pid, Signal::KILL);
-            let _ = child.kill();
-            child.wait()?;
+            None => {
+                let _ = child.kill();
+                child.wait()?;
+            }
         }
         if let Some(port) = self.kind.names() {
             stop_names(port);
