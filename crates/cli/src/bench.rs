@@ -1,6 +1,7 @@
 //! Measures the engine on this machine, durable and checked: every job ran, no effect twice.
 
 mod backlog;
+mod data;
 mod disk;
 mod effects;
 mod fairness;
@@ -14,8 +15,9 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::{Args as ClapArgs, Subcommand};
 use serde::{Deserialize, Serialize};
-use turnwise::{Config, Context, Engine, Job, Outcome};
+use turnwise::{Context, Engine, Job, Outcome};
 
+use data::Data;
 use effects::Effects;
 
 /// What to measure.
@@ -47,6 +49,9 @@ pub(crate) struct Options {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
+    /// What the engine stands on: embedded, or fleet with the servers of the usual settings.
+    #[arg(long, default_value = "embedded")]
+    profile: String,
     /// Where the throw-away data goes; the system's temporary directory unless said.
     #[arg(long)]
     scratch: Option<PathBuf>,
@@ -90,18 +95,18 @@ impl Noop {
     }
 }
 
-/// An engine on a throw-away directory.
+/// An engine on throw-away data.
 struct Bench {
     engine: Engine,
-    directory: tempfile::TempDir,
+    data: Data,
 }
 
 impl Bench {
     async fn open(options: &Options) -> anyhow::Result<Self> {
-        let directory = options.throw_away()?;
-        let engine = Engine::open(Config::embedded(directory.path())).await?;
+        let data = Data::new(options)?;
+        let engine = Engine::open(data.config()).await?;
         engine.declare(turnwise::Kind::new(turnwise::Name::new(Noop::KIND)?)).await?;
-        Ok(Bench { engine, directory })
+        Ok(Bench { engine, data })
     }
 
     /// Registers the handler that leaves marks.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -11,6 +11,12 @@ use crate::failure::refused;
 
 /// More than any of these files holds.
 const MOST_BYTES: u64 = 64 << 10;
+
+/// Makes a directory that nobody else may look into, if it is not there.
+pub(crate) fn directory(path: &Path) -> anyhow::Result<()> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.with_context(|| format!("cannot make {}: choose another directory with --data", path.display()))
+}
 
 /// Writes a file as a whole or not at all: whoever reads it sees the old one or the new one.
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {

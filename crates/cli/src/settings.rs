@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) use layers::{Flags, Layers, Source};
+use turnwise::{FleetOptions, PostgresOptions, RabbitOptions, RedisOptions, Roles};
 
 use crate::failure::usage;
 use crate::{log, span};
@@ -37,6 +38,12 @@ pub(crate) struct Settings {
     pub(crate) keep_events: Duration,
     /// The largest database; 0 for no limit.
     pub(crate) most_bytes: u64,
+    /// Whether this process opens the door.
+    pub(crate) api: bool,
+    /// What the engine does.
+    pub(crate) roles: Roles,
+    /// The servers of a fleet; without them, everything is in the data directory.
+    pub(crate) fleet: Option<FleetOptions>,
 }
 
 impl Settings {
@@ -47,7 +54,11 @@ impl Settings {
 
     /// Checks every value.
     pub(crate) fn from_layers(layers: &Layers) -> anyhow::Result<Settings> {
+        let (api, roles) = layers.parsed("roles", roles)?;
         let settings = Settings {
+            api,
+            roles,
+            fleet: fleet(layers)?,
             data: layers.parsed("data", path)?,
             listen: layers.parsed("listen", address)?,
             log: layers.parsed("log", str::parse)?,
@@ -78,13 +89,79 @@ impl Settings {
 
     /// The engine's settings.
     pub(crate) fn engine(&self) -> turnwise::Config {
-        let config = turnwise::Config::embedded(&self.data)
+        let config = match &self.fleet {
+            Some(servers) => turnwise::Config::fleet(servers.clone()).roles(self.roles),
+            None => turnwise::Config::embedded(&self.data),
+        };
+        let config = config
             .node(&self.node)
             .grace(self.grace)
             .keep_finished(self.keep_finished)
             .keep_events(self.keep_events);
         if self.most_bytes == 0 { config } else { config.most_bytes(self.most_bytes) }
     }
+}
+
+/// The servers of a fleet, if that is the profile.
+fn fleet(layers: &Layers) -> anyhow::Result<Option<FleetOptions>> {
+    let is_fleet = layers.parsed("profile", |text| match text {
+        "embedded" => Ok(false),
+        "fleet" => Ok(true),
+        _ => Err(format!("`{text}` is no profile: use embedded or fleet")),
+    })?;
+    if !is_fleet {
+        return Ok(None);
+    }
+    let needed = |what: &str, example: &str| {
+        layers.parsed(what, |text| match text {
+            "" => Err(format!("a fleet needs it: {example}")),
+            _ => Ok(text.to_owned()),
+        })
+    };
+    let ca_file = layers.parsed("ca_file", |text| Ok((!text.is_empty()).then(|| PathBuf::from(text))))?;
+    let prefix = layers.parsed("prefix", |text| Ok((!text.is_empty()).then(|| text.to_owned())))?;
+    let redis = layers.parsed("redis", |text| Ok((!text.is_empty()).then(|| text.to_owned())))?;
+    Ok(Some(FleetOptions {
+        postgres: PostgresOptions {
+            schema: layers.parsed("schema", |text| match text {
+                "" => Err("a schema has a name".into()),
+                _ => Ok(text.to_owned()),
+            })?,
+            ca_file: ca_file.clone(),
+            ..PostgresOptions::new(needed(
+                "postgres",
+                "TURNWISE_POSTGRES=postgres://user:password@host:5432/database",
+            )?)
+        },
+        rabbitmq: RabbitOptions {
+            url: needed("rabbitmq", "TURNWISE_RABBITMQ=amqp://user:password@host:5672/vhost")?,
+            prefix: prefix.clone(),
+            ca_file: ca_file.clone(),
+        },
+        redis: redis.map(|url| RedisOptions {
+            url,
+            prefix: prefix.unwrap_or_else(|| "turnwise".into()),
+            ca_file,
+        }),
+    }))
+}
+
+/// Whether the door opens, and what the engine does.
+fn roles(text: &str) -> Result<(bool, Roles), String> {
+    let (mut api, mut roles) = (false, Roles { scheduler: false, worker: false });
+    for role in text.split(',').map(str::trim) {
+        match role {
+            "api" => api = true,
+            "scheduler" => roles.scheduler = true,
+            "worker" => roles.worker = true,
+            _ => {
+                return Err(format!(
+                    "`{role}` is no role: use api, scheduler, worker, or several with commas"
+                ));
+            }
+        }
+    }
+    Ok((api, roles))
 }
 
 fn path(text: &str) -> Result<PathBuf, String> {

@@ -3,11 +3,23 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::broker::Broker;
+use crate::broker::{Broker, BrokerError};
 use crate::clock::Clock;
 use crate::in_process::InProcessBroker;
-use crate::leases::Leases;
+use crate::leases::{LeaseError, Leases};
 use crate::memory::MemoryStore;
+#[cfg(feature = "fleet")]
+use crate::postgres::PostgresStore;
+#[cfg(feature = "fleet")]
+pub use crate::postgres::{PostgresOptions, remove as remove_schema};
+#[cfg(feature = "fleet")]
+use crate::rabbitmq::RabbitBroker;
+#[cfg(feature = "fleet")]
+pub use crate::rabbitmq::RabbitOptions;
+#[cfg(feature = "fleet")]
+use crate::redis_leases::RedisLeases;
+#[cfg(feature = "fleet")]
+pub use crate::redis_leases::RedisOptions;
 pub use crate::sqlite::{Inspection, backup, inspect};
 use crate::sqlite::{SqliteOptions, SqliteStore};
 use crate::store::{Store, StoreError};
@@ -25,6 +37,35 @@ pub enum Profile {
     },
     /// In memory, for tests.
     Memory,
+    /// Many machines over servers that they share.
+    #[cfg(feature = "fleet")]
+    Fleet(Box<FleetOptions>),
+}
+
+/// The servers of a fleet.
+#[cfg(feature = "fleet")]
+#[derive(Clone, Debug)]
+pub struct FleetOptions {
+    /// Holds the truth.
+    pub postgres: PostgresOptions,
+    /// Carries messages.
+    pub rabbitmq: RabbitOptions,
+    /// Hands out leases; without it, PostgreSQL does.
+    pub redis: Option<RedisOptions>,
+}
+
+/// Why drivers could not be opened.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The broker.
+    #[error(transparent)]
+    Broker(#[from] BrokerError),
+    /// The leases.
+    #[error(transparent)]
+    Leases(#[from] LeaseError),
 }
 
 /// Drivers that fit together.
@@ -41,13 +82,15 @@ pub struct Drivers {
 }
 
 /// Opens the drivers of a profile.
-pub fn open(profile: &Profile, clock: Arc<dyn Clock>) -> Result<Drivers, StoreError> {
+pub async fn open(profile: &Profile, clock: Arc<dyn Clock>) -> Result<Drivers, OpenError> {
     let store: Arc<dyn Store> = match profile {
         Profile::Embedded { directory, most_bytes } => {
             let options = SqliteOptions { directory: directory.clone(), most_bytes: *most_bytes };
             Arc::new(SqliteStore::open(&options, clock)?)
         }
         Profile::Memory => Arc::new(MemoryStore::new(clock)),
+        #[cfg(feature = "fleet")]
+        Profile::Fleet(options) => return open_fleet(options).await,
     };
     Ok(Drivers {
         broker: Arc::new(InProcessBroker::new(Some(store.clone()))),
@@ -55,4 +98,18 @@ pub fn open(profile: &Profile, clock: Arc<dyn Clock>) -> Result<Drivers, StoreEr
         store,
         alone: true,
     })
+}
+
+#[cfg(feature = "fleet")]
+async fn open_fleet(options: &FleetOptions) -> Result<Drivers, OpenError> {
+    let postgres = options.postgres.clone();
+    // It waits for the server.
+    let opened = tokio::task::spawn_blocking(move || PostgresStore::open(&postgres)).await;
+    let store: Arc<dyn Store> = Arc::new(opened.map_err(|_| StoreError::Closed)??);
+    let broker = Arc::new(RabbitBroker::connect(options.rabbitmq.clone()).await?);
+    let leases: Arc<dyn Leases> = match &options.redis {
+        Some(redis) => Arc::new(RedisLeases::connect(redis, store.clone()).await?),
+        None => Arc::new(StoreLeases::new(store.clone())),
+    };
+    Ok(Drivers { store, broker, leases, alone: false })
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use turnwise_core::limits;
 use turnwise_drivers::clock::{Clock, SystemClock};
+#[cfg(feature = "fleet")]
+use turnwise_drivers::open::FleetOptions;
 use turnwise_drivers::open::Profile;
 
 use crate::Error;
@@ -24,8 +26,24 @@ pub struct Config {
     pub(crate) keep_events: Duration,
     pub(crate) grace: Duration,
     pub(crate) vault_key: KeySource,
+    pub(crate) roles: Roles,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// What a started engine does. Whatever its roles, it takes submissions and answers questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Roles {
+    /// Plans, when it holds the scheduler's lease.
+    pub scheduler: bool,
+    /// Runs jobs.
+    pub worker: bool,
+}
+
+impl Default for Roles {
+    fn default() -> Self {
+        Roles { scheduler: true, worker: true }
+    }
 }
 
 impl Config {
@@ -34,6 +52,18 @@ impl Config {
         let directory = directory.into();
         let key = KeySource::MadeIn(directory.join("vault.key"));
         Config::of(Profile::Embedded { directory, most_bytes: None }, key)
+    }
+
+    /// Many machines over servers that they share. The vault's key is in `TURNWISE_VAULT_KEY`, the same for all of them,
+    /// unless [said](Config::vault_key) otherwise; without one, this process can read only its own secrets.
+    #[cfg(feature = "fleet")]
+    pub fn fleet(servers: FleetOptions) -> Self {
+        const KEY: &str = "TURNWISE_VAULT_KEY";
+        let key = match std::env::var_os(KEY) {
+            Some(_) => KeySource::Env(KEY.into()),
+            None => KeySource::Throwaway,
+        };
+        Config::of(Profile::Fleet(Box::new(servers)), key)
     }
 
     /// In memory: gone when the engine is dropped.
@@ -52,6 +82,7 @@ impl Config {
             keep_events: Duration::from_secs(7 * 86_400),
             grace: Duration::from_secs(10),
             vault_key,
+            roles: Roles::default(),
             runtime: Arc::new(TokioRuntime::new()),
             clock: Arc::new(SystemClock),
         }
@@ -105,6 +136,12 @@ impl Config {
     /// Where the vault's key comes from.
     pub fn vault_key(mut self, source: KeySource) -> Self {
         self.vault_key = source;
+        self
+    }
+
+    /// What this process does when it is started; everything unless said.
+    pub fn roles(mut self, roles: Roles) -> Self {
+        self.roles = roles;
         self
     }
 

@@ -63,7 +63,7 @@ impl Engine {
     /// Opens an engine. It takes submissions at once; it runs jobs when it is [started](Engine::start).
     pub async fn open(config: Config) -> Result<Self, Error> {
         config.validate()?;
-        let drivers = open::open(&config.profile, config.clock.clone())?;
+        let drivers = open::open(&config.profile, config.clock.clone()).await?;
         Engine::on(config, drivers).await
     }
 

@@ -4,6 +4,7 @@ use turnwise_core::name::BadName;
 use turnwise_core::refusal::Refusal;
 use turnwise_drivers::broker::BrokerError;
 use turnwise_drivers::leases::LeaseError;
+use turnwise_drivers::open::OpenError;
 use turnwise_drivers::store::StoreError;
 
 /// Why a call did not do what was asked.
@@ -46,6 +47,16 @@ impl From<LeaseError> for Error {
         match error {
             LeaseError::Refused(refusal) => Error::Refused(refusal),
             LeaseError::Store(error) => Error::Store(error),
+        }
+    }
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Store(error) => Error::Store(error),
+            OpenError::Broker(error) => Error::Broker(error),
+            OpenError::Leases(error) => error.into(),
         }
     }
 }

@@ -53,7 +53,7 @@ pub mod vault;
 mod view;
 mod worker;
 
-pub use config::Config;
+pub use config::{Config, Roles};
 pub use context::Context;
 pub use engine::Engine;
 pub use error::Error;
@@ -81,5 +81,7 @@ pub use turnwise_core::refusal::Refusal;
 pub use turnwise_core::retry::{Class, Retry};
 pub use turnwise_core::schedule::Target;
 pub use turnwise_core::time::{Time, hours, millis, minutes, secs};
+#[cfg(feature = "fleet")]
+pub use turnwise_drivers::open::{FleetOptions, PostgresOptions, RabbitOptions, RedisOptions, remove_schema};
 pub use turnwise_drivers::open::{Inspection, backup, inspect};
 pub use turnwise_drivers::store::{Filter, JobRow, StoreError, Submitted};

@@ -49,8 +49,15 @@ impl Running {
                 drop(guard);
             }));
         };
-        spawn(Box::pin(scheduler::run(inner.clone(), stopped.clone(), leading)));
-        spawn(Box::pin(sweep::run(inner.clone(), stopped.clone(), led)));
+        let roles = inner.config.roles;
+        if roles.scheduler {
+            spawn(Box::pin(scheduler::run(inner.clone(), stopped.clone(), leading)));
+            spawn(Box::pin(sweep::run(inner.clone(), stopped.clone(), led)));
+        }
+        let running = Running { engine: engine.clone(), crew: crew.clone(), stop, ended };
+        if !roles.worker {
+            return Ok(running);
+        }
         spawn(Box::pin(worker::report(crew.clone(), stopped.clone())));
         spawn(Box::pin(worker::watch_trust(crew.clone(), stopped.clone())));
         spawn(Box::pin(settle::run(crew.clone())));
@@ -64,7 +71,7 @@ impl Running {
         for name in leases {
             spawn(Box::pin(lease::hold(crew.clone(), name, stopped.clone())));
         }
-        Ok(Running { engine: engine.clone(), crew, stop, ended })
+        Ok(running)
     }
 
     /// Takes no new work, lets running handlers end within the grace time, gives the jobs of the others back without

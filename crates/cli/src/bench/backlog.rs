@@ -66,12 +66,12 @@ pub(super) async fn run(options: &Options) -> anyhow::Result<()> {
 
 /// Submits, closes, and lets a fresh process reopen and drain.
 async fn measure(options: &Options, jobs: usize) -> anyhow::Result<Reopened> {
-    let Bench { engine, directory } = Bench::open(options).await?;
+    let Bench { engine, data } = Bench::open(options).await?;
     engine.submit_all((0..jobs).map(Noop::new)).await?;
     engine.close().await;
     let output = Command::new(std::env::current_exe()?)
         .args(["bench", "reopen"])
-        .arg(directory.path())
+        .arg(data.directory()?)
         .args(["--slots", &options.slots.to_string()])
         .output()
         .context("the second process did not start")?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use turnwise::Engine;
 
 use super::effects::{Delivery, Effects};
-use super::machine::{bytes_in, cpu_seconds, memory_mb};
+use super::machine::{cpu_seconds, memory_mb};
 use super::{Bench, Noop, Options, disk, fairness, latency};
 
 /// Single submits, one after the other.
@@ -102,9 +102,9 @@ async fn submit_and_drain(options: &Options, figures: &mut Figures) -> anyhow::R
     figures.cpu_s_per_10k = (cpu_seconds() - cpu) / (options.jobs as f64 / 10_000.0);
     running.stop().await;
     count(figures, &effects.check());
-    let Bench { engine, directory } = bench;
+    let Bench { engine, data } = bench;
     engine.close().await;
-    figures.bytes_per_job = bytes_in(directory.path()) as f64 / options.jobs as f64;
+    figures.bytes_per_job = data.bytes() / options.jobs as f64;
     Ok(())
 }
 

@@ -17,6 +17,7 @@ use crate::door::place::Place;
 use crate::door::token::Token;
 use crate::door::{self, Door};
 use crate::failure::refused;
+use crate::private;
 use crate::settings::{Flags, Settings};
 use crate::{log, show};
 
@@ -41,6 +42,12 @@ pub(crate) struct Args {
     /// How many jobs of each built-in kind run at once [default: 8, or TURNWISE_SLOTS].
     #[arg(long, value_name = "N")]
     slots: Option<String>,
+    /// What the engine stands on: embedded or fleet [default: embedded, or TURNWISE_PROFILE].
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<String>,
+    /// What this process does: api, scheduler, worker [default: all three, or TURNWISE_ROLES].
+    #[arg(long, value_name = "ROLES")]
+    roles: Option<String>,
     /// How log lines on standard error look [default: text, or TURNWISE_LOG].
     #[arg(long, value_enum)]
     log: Option<log::Format>,
@@ -51,6 +58,8 @@ impl Args {
         let texts = [
             ("listen", self.listen.clone()),
             ("slots", self.slots.clone()),
+            ("profile", self.profile.clone()),
+            ("roles", self.roles.clone()),
             ("log", self.log.map(|format| format.word().to_owned())),
             ("allow_shell", self.allow_shell.then(|| "true".to_owned())),
             ("allow_http", self.allow_http.then(|| "true".to_owned())),
@@ -76,18 +85,28 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let data = &settings.data;
     let engine = Engine::open(settings.engine()).await.map_err(|error| explained(&error, data))?;
-    let listener = bind(settings.listen).await?;
-    let address = listener.local_addr()?;
     let allowed = Allowed { shell: settings.allow_shell, http: settings.allow_http };
     builtin::register(&engine, allowed, settings.slots);
-    let running = engine.start().await?;
     let (close, closing) = watch::channel(false);
-    let token = Token::read_or_make(data)?;
-    let door = Arc::new(Door { engine, token, address, allowed, closing });
-    let serving = tokio::spawn(door::serve(door, listener));
-    Place::of(address).write(data)?;
-    greet(address, data, allowed);
-    tracing::info!(%address, data = %data.display(), version = env!("CARGO_PKG_VERSION"), "up");
+    let door = match settings.api || settings.fleet.is_none() {
+        true => Some(open_door(settings, &engine, allowed, closing).await?),
+        false => None,
+    };
+    let running = engine.start().await?;
+    let serving = match door {
+        Some((door, listener)) => {
+            let address = door.address;
+            Place::of(address).write(data)?;
+            greet(address, data, allowed);
+            tracing::info!(%address, data = %data.display(), version = env!("CARGO_PKG_VERSION"), "up");
+            Some(tokio::spawn(door::serve(door, listener)))
+        }
+        None => {
+            show::aside(format!("Turnwise {} is up, without a door.", env!("CARGO_PKG_VERSION")));
+            tracing::info!(version = env!("CARGO_PKG_VERSION"), "up");
+            None
+        }
+    };
     signals.next().await;
     tracing::info!("stopping");
     show::aside("Stopping: running jobs may end, the others go on with the next start. Again stops at once.");
@@ -103,15 +122,32 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Makes everything ready for requests.
+async fn open_door(
+    settings: &Settings,
+    engine: &Engine,
+    allowed: Allowed,
+    closing: watch::Receiver<bool>,
+) -> anyhow::Result<(Arc<Door>, TcpListener)> {
+    let listener = bind(settings.listen).await?;
+    let address = listener.local_addr()?;
+    // An embedded engine has made its directory; a fleet's keeps only the token there.
+    private::directory(&settings.data)?;
+    let token = Token::read_or_make(&settings.data)?;
+    Ok((Arc::new(Door { engine: engine.clone(), token, address, allowed, closing }), listener))
+}
+
 /// The door closes and the engine stops, side by side.
 async fn stop(
     running: Running,
     close: &watch::Sender<bool>,
-    mut serving: tokio::task::JoinHandle<std::io::Result<()>>,
+    serving: Option<tokio::task::JoinHandle<std::io::Result<()>>>,
 ) {
     close.send_replace(true);
     running.stop().await;
-    if tokio::time::timeout(LAST_ANSWERS, &mut serving).await.is_err() {
+    if let Some(mut serving) = serving
+        && tokio::time::timeout(LAST_ANSWERS, &mut serving).await.is_err()
+    {
         serving.abort();
     }
 }

@@ -21,7 +21,7 @@ const fn known(key: &'static str, variable: &'static str, default: &'static str)
     Known { key, variable, default }
 }
 
-const KNOWN: [Known; 11] = [
+const KNOWN: [Known; 19] = [
     known("data", "TURNWISE_DATA", "./turnwise-data"),
     known("listen", "TURNWISE_LISTEN", "127.0.0.1:7700"),
     known("log", "TURNWISE_LOG", "text"),
@@ -33,7 +33,19 @@ const KNOWN: [Known; 11] = [
     known("keep_finished", "TURNWISE_KEEP_FINISHED", "7d"),
     known("keep_events", "TURNWISE_KEEP_EVENTS", "7d"),
     known("most_bytes", "TURNWISE_MOST_BYTES", "0"),
+    known("profile", "TURNWISE_PROFILE", "embedded"),
+    known("roles", "TURNWISE_ROLES", "api,scheduler,worker"),
+    known("postgres", "TURNWISE_POSTGRES", ""),
+    known("rabbitmq", "TURNWISE_RABBITMQ", ""),
+    known("redis", "TURNWISE_REDIS", ""),
+    known("schema", "TURNWISE_SCHEMA", "turnwise"),
+    known("prefix", "TURNWISE_PREFIX", ""),
+    known("ca_file", "TURNWISE_CA_FILE", ""),
 ];
+
+/// Settings that may hold a password: they are shown without it, and have no flag, because everybody can read the flags
+/// of a process.
+const SECRET: [&str; 3] = ["postgres", "rabbitmq", "redis"];
 
 /// A file that can be named in the environment too.
 const CONFIG_VARIABLE: &str = "TURNWISE_CONFIG";
@@ -136,14 +148,28 @@ impl Layers {
     }
 
     /// Key, value and source of every setting, for people.
-    pub(crate) fn rows(&self) -> Vec<(&'static str, &str, String)> {
+    pub(crate) fn rows(&self) -> Vec<(&'static str, String, String)> {
         KNOWN
             .iter()
             .filter_map(|setting| {
                 let (value, source) = self.0.get(setting.key)?;
-                Some((setting.key, value.as_str(), source.to_string()))
+                let shown = match SECRET.contains(&setting.key) {
+                    true => without_account(value),
+                    false => value.clone(),
+                };
+                Some((setting.key, shown, source.to_string()))
             })
             .collect()
+    }
+}
+
+/// An address without who logs in, and how.
+fn without_account(address: &str) -> String {
+    match (address.split_once("://"), address.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://[hidden]@{place}"),
+        // Whatever this is, it is not shown.
+        (None, _) if !address.is_empty() => "[hidden]".into(),
+        _ => address.to_owned(),
     }
 }
 
@@ -204,10 +230,10 @@ mod tests {
         let flags = Flags::from([("slots", "4".to_owned())]);
         let layers = Layers::stack(file, &environment, flags).unwrap();
         let get = |key: &str| layers.rows().into_iter().find(|row| row.0 == key).unwrap();
-        assert_eq!(get("slots"), ("slots", "4", "flag --slots".to_owned()));
-        assert_eq!(get("log"), ("log", "text", "variable TURNWISE_LOG".to_owned()));
-        assert_eq!(get("data"), ("data", "x", "file a.toml".to_owned()));
-        assert_eq!(get("grace"), ("grace", "10s", "default".to_owned()));
+        assert_eq!(get("slots"), ("slots", "4".to_owned(), "flag --slots".to_owned()));
+        assert_eq!(get("log"), ("log", "text".to_owned(), "variable TURNWISE_LOG".to_owned()));
+        assert_eq!(get("data"), ("data", "x".to_owned(), "file a.toml".to_owned()));
+        assert_eq!(get("grace"), ("grace", "10s".to_owned(), "default".to_owned()));
     }
 
     #[test]
@@ -219,5 +245,14 @@ mod tests {
         assert!(error("slot = 2").contains("no setting is called `slot`"));
         assert!(error("slots = [2]").contains("`slots` must be"));
         assert!(error("slots = ").contains("in a.toml"));
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(without_account("postgres://ada:secret@db:5432/x"), "postgres://[hidden]@db:5432/x");
+        assert_eq!(without_account("amqp://ada:se@cret@mq/"), "amqp://[hidden]@mq/");
+        assert_eq!(without_account("redis://cache:6379/"), "redis://cache:6379/");
+        assert_eq!(without_account("host=db password=secret"), "[hidden]");
+        assert_eq!(without_account(""), "");
     }
 }

@@ -3,6 +3,7 @@
 //! What can be trusted is counted from before the request was sent, and ends before the session does; rescue comes
 //! after that, on the store's clock.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,11 +25,13 @@ pub(crate) async fn join(inner: &Arc<Inner>) -> Result<(), Error> {
     let id = SessionId::from_u64(inner.runtime.random());
     let span = inner.config.session;
     let asked = inner.runtime.now();
+    let works = inner.config.roles.worker;
     let open = SessionUnit::Open {
         id,
         node: Name::new(&inner.config.node)?,
-        pools: inner.registry.pools(),
-        kinds: inner.registry.names(),
+        // Whoever runs nothing offers nothing.
+        pools: if works { inner.registry.pools() } else { BTreeMap::new() },
+        kinds: if works { inner.registry.names() } else { BTreeSet::new() },
         span,
     };
     match inner.commit_one(Unit::Session(open)).await? {
