@@ -27,6 +27,8 @@ const NEEDED: &[Package] = &[
     Package { name: "postgresql", program: "/usr/lib/postgresql/*/bin/postgres" },
     Package { name: "rabbitmq-server", program: "/usr/lib/rabbitmq/bin/rabbitmq-server" },
     Package { name: "redis-server", program: "/usr/bin/redis-server" },
+    // Certificates for encrypted connections to them.
+    Package { name: "openssl", program: "openssl" },
 ];
 /// Debian asks this program whether a service may be started.
 const POLICY: &str = "/usr/sbin/policy-rc.d";

@@ -3,10 +3,14 @@
 #![cfg(feature = "fleet")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::future::pending;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tokio::io::copy_bidirectional;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use turnwise_core::name::Name;
 use turnwise_drivers::broker::{Broker, BrokerError, Consumer, Declare, Delivery, Routing, Settled};
@@ -297,4 +301,62 @@ async fn prefixes_keep_fleets_apart() {
     let plain = connect(vhost.url()).await;
     assert!(matches!(plain.consume(&name("one"), 1).await, Err(BrokerError::UnknownQueue(_))));
     assert!(plain.consume(&name("red.one"), 1).await.is_ok());
+}
+
+/// Stands between a client and a server. When it is told to, the lines that are open go dead without a word; new ones
+/// are well.
+async fn stand_between(server: String, cut: watch::Receiver<()>) -> std::net::SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let (mut cut, server) = (cut.clone(), server.clone());
+            cut.mark_unchanged();
+            tokio::spawn(async move {
+                let mut server = TcpStream::connect(server).await.unwrap();
+                tokio::select! {
+                    _ = copy_bidirectional(&mut client, &mut server) => {}
+                    // Both stay open, and nobody reads.
+                    _ = cut.changed() => pending().await,
+                }
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_line_that_goes_dead_without_a_word_is_noticed() {
+    let vhost = shared::vhost().unwrap();
+    let (server, path) = vhost.url().rsplit('@').next().unwrap().split_once('/').unwrap();
+    let (cut, is_cut) = watch::channel(());
+    let between = stand_between(server.to_owned(), is_cut).await;
+    let broker = connect(&format!("amqp://guest:guest@{between}/{path}?heartbeat=1")).await;
+    broker.declare(queue("durable", true)).await.unwrap();
+    send(&broker, "durable", "before").await.unwrap();
+    let mut consumer = broker.consume(&name("durable"), 1).await.unwrap();
+    assert_eq!(finish(&mut consumer).await, "before");
+    cut.send_replace(());
+    let sent = timeout(LIMIT, send(&broker, "durable", "lost")).await.expect("bounded");
+    assert!(matches!(sent, Err(BrokerError::Unreachable(_))), "{sent:?}");
+    assert!(next(&mut consumer).await.is_none(), "a consumer is told");
+    insist(&broker, "durable", "after").await;
+    let mut consumer = consume_again(&broker, "durable").await;
+    assert_eq!(finish(&mut consumer).await, "after");
+}
+
+#[tokio::test]
+async fn an_encrypted_connection_needs_a_certificate_that_is_trusted() {
+    let server = RabbitMq::start_encrypted().unwrap();
+    let (url, authority) = server.encrypted().unwrap();
+    let trusting = RabbitOptions { ca_file: Some(authority), ..options(&url) };
+    let broker = RabbitBroker::connect(trusting).await.unwrap();
+    broker.declare(queue("durable", true)).await.unwrap();
+    send(&broker, "durable", "secret").await.unwrap();
+    let mut consumer = broker.consume(&name("durable"), 1).await.unwrap();
+    assert_eq!(finish(&mut consumer).await, "secret");
+    let error = said(timeout(LIMIT, RabbitBroker::connect(options(&url))).await.expect("bounded"));
+    assert!(error.to_lowercase().contains("certificate"), "{error}");
+    let absent = RabbitOptions { ca_file: Some("/no/such/file.pem".into()), ..options(&url) };
+    assert!(said(RabbitBroker::connect(absent).await).contains("/no/such/file.pem"));
 }

@@ -196,3 +196,15 @@ async fn a_redis_that_evicts_is_warned_about() {
     let warnings = leases.warnings().await.unwrap();
     assert!(warnings.len() == 1 && warnings[0].contains("allkeys-lru"), "{warnings:?}");
 }
+
+#[tokio::test]
+async fn an_encrypted_connection_needs_a_certificate_that_is_trusted() {
+    let redis = Redis::start_encrypted().unwrap();
+    let (url, authority) = redis.encrypted().unwrap();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(Hands(AtomicI64::new(0)))));
+    let trusting = RedisOptions { ca_file: Some(authority), ..options(&url) };
+    let leases = RedisLeases::connect(&trusting, store.clone()).await.unwrap();
+    assert!(leases.acquire(&name("right"), &name("a"), SPAN).await.is_ok());
+    let error = RedisLeases::connect(&options(&url), store).await.err().unwrap().to_string();
+    assert!(error.to_lowercase().contains("certificate"), "{error}");
+}

@@ -20,6 +20,7 @@
 //! as whoever asks. They keep what they are told on disk as they do in production; nothing is switched off.
 
 mod account;
+mod certificates;
 mod guard;
 mod http;
 mod place;

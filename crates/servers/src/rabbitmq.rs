@@ -14,7 +14,7 @@ use rustix::process::Signal;
 
 use crate::account::Account;
 use crate::server::{self, Kind, Server};
-use crate::{http, place, port};
+use crate::{certificates, http, place, port};
 
 const ACCOUNT: Account = Account::of("rabbitmq");
 const PROGRAMS: &str = "/usr/lib/rabbitmq/bin";
@@ -34,19 +34,26 @@ struct Settings {
     names: u16,
     /// For its own command-line tools.
     tools: u16,
+    /// For encrypted connections.
+    encrypted: Option<u16>,
 }
 
 impl RabbitMq {
     /// Starts a server in a temporary directory. This takes several seconds.
     pub fn start() -> Result<Self> {
-        server::attempt("rabbitmq", Self::once)
+        server::attempt("rabbitmq", |directory| Self::once(directory, false))
+    }
+
+    /// Starts a server that can also be reached over an encrypted connection.
+    pub fn start_encrypted() -> Result<Self> {
+        server::attempt("rabbitmq", |directory| Self::once(directory, true))
     }
 
     /// Starts a server in this directory, which is made, and lets it run until [`crate::stop_in`] is called.
     /// Returns its address and that of its management interface.
     pub fn leave_in(directory: &Path) -> Result<(String, String)> {
         place::open(directory)?;
-        let server = Self::once(directory.canonicalize()?)?;
+        let server = Self::once(directory.canonicalize()?, false)?;
         let urls = (server.url(), server.management_url());
         server.0.leave()?;
         Ok(urls)
@@ -55,6 +62,12 @@ impl RabbitMq {
     /// Where it can be reached.
     pub fn url(&self) -> String {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.0.kind().port)
+    }
+
+    /// Where it can be reached over an encrypted connection, if it was started like that, and whom to trust then.
+    pub fn encrypted(&self) -> Option<(String, PathBuf)> {
+        let url = format!("amqps://guest:guest@localhost:{}/%2f", self.0.kind().encrypted?);
+        Some((url, certificates::authority(self.0.directory())))
     }
 
     /// Where its management interface is; account `guest`, password `guest`.
@@ -97,19 +110,23 @@ impl RabbitMq {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    fn once(directory: PathBuf) -> Result<Self> {
+    fn once(directory: PathBuf, encrypted: bool) -> Result<Self> {
         ensure!(Path::new(PROGRAMS).join("rabbitmq-server").is_file(), MISSING);
         let settings = Settings {
             port: port::free()?,
             management: port::free()?,
             names: port::free()?,
             tools: port::free()?,
+            encrypted: encrypted.then(port::free).transpose()?,
         };
-        let config = settings.config();
+        let config = settings.config(&directory);
         let mut server = Server::new(settings, directory)?;
         let directory = server.directory();
         for folder in ["mnesia", "log", "config"] {
             place::open(&directory.join(folder))?;
+        }
+        if encrypted {
+            certificates::make(directory)?;
         }
         // Whoever can read the cookie may run anything as the server: nobody else may, and it must say so.
         let cookie = directory.join(".erlang.cookie");
@@ -125,12 +142,24 @@ impl RabbitMq {
 }
 
 impl Settings {
-    fn config(&self) -> String {
-        format!(
+    fn config(&self, directory: &Path) -> String {
+        let mut config = format!(
             "listeners.tcp.default = 127.0.0.1:{}\nmanagement.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {}\n\
              log.console = false\nvm_memory_high_watermark.relative = 0.4\ndisk_free_limit.absolute = 200MB\n",
             self.port, self.management
-        )
+        );
+        if let Some(port) = self.encrypted {
+            let (authority, certificate) =
+                (certificates::authority(directory), certificates::certificate(directory));
+            config += &format!(
+                "listeners.ssl.default = 127.0.0.1:{port}\nssl_options.cacertfile = {}\n\
+                 ssl_options.certfile = {}\nssl_options.keyfile = {}\n",
+                authority.display(),
+                certificate.display(),
+                certificates::key(directory).display()
+            );
+        }
+        config
     }
 
     fn management_url(&self) -> String {

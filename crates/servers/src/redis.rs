@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::account::Account;
 use crate::server::{self, Kind, Server};
-use crate::{place, port};
+use crate::{certificates, place, port};
 
 const ACCOUNT: Account = Account::of("redis");
 const PROGRAM: &str = "/usr/bin/redis-server";
@@ -23,19 +23,26 @@ pub struct Redis(Server<Settings>);
 
 struct Settings {
     port: u16,
+    /// For encrypted connections.
+    encrypted: Option<u16>,
 }
 
 impl Redis {
     /// Starts a server in a temporary directory.
     pub fn start() -> Result<Self> {
-        server::attempt("redis", Self::once)
+        server::attempt("redis", |directory| Self::once(directory, false))
+    }
+
+    /// Starts a server that can also be reached over an encrypted connection.
+    pub fn start_encrypted() -> Result<Self> {
+        server::attempt("redis", |directory| Self::once(directory, true))
     }
 
     /// Starts a server in this directory, which is made, and lets it run until [`crate::stop_in`] is called.
     /// Returns its address.
     pub fn leave_in(directory: &Path) -> Result<String> {
         place::open(directory)?;
-        let server = Self::once(directory.canonicalize()?)?;
+        let server = Self::once(directory.canonicalize()?, false)?;
         let url = server.url();
         server.0.leave()?;
         Ok(url)
@@ -44,6 +51,12 @@ impl Redis {
     /// Where it can be reached.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/", self.0.kind().port)
+    }
+
+    /// Where it can be reached over an encrypted connection, if it was started like that, and whom to trust then.
+    pub fn encrypted(&self) -> Option<(String, PathBuf)> {
+        let url = format!("rediss://localhost:{}/", self.0.kind().encrypted?);
+        Some((url, certificates::authority(self.0.directory())))
     }
 
     /// Lets it forget everything.
@@ -75,9 +88,13 @@ impl Redis {
         self.0.halt(Signal::TERM)
     }
 
-    fn once(directory: PathBuf) -> Result<Self> {
+    fn once(directory: PathBuf, encrypted: bool) -> Result<Self> {
         ensure!(Path::new(PROGRAM).is_file(), MISSING);
-        let mut server = Server::new(Settings { port: port::free()? }, directory)?;
+        let settings = Settings { port: port::free()?, encrypted: encrypted.then(port::free).transpose()? };
+        let mut server = Server::new(settings, directory)?;
+        if encrypted {
+            certificates::make(server.directory())?;
+        }
         ACCOUNT.own(server.directory())?;
         server.run()?;
         Ok(Redis(server))
@@ -102,6 +119,12 @@ impl Kind for Settings {
         command.args(["--bind", "127.0.0.1", "--port", &self.port.to_string(), "--daemonize", "no", "--dir"]);
         command.arg(directory).args(["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"]);
         command.args(["--maxmemory-policy", "noeviction"]);
+        if let Some(port) = self.encrypted {
+            command.args(["--tls-port", &port.to_string(), "--tls-auth-clients", "no", "--tls-ca-cert-file"]);
+            command.arg(certificates::authority(directory)).arg("--tls-cert-file");
+            command.arg(certificates::certificate(directory)).arg("--tls-key-file");
+            command.arg(certificates::key(directory));
+        }
         Ok(command)
     }
 

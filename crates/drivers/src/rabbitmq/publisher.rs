@@ -21,7 +21,7 @@ use crate::store::{Answer, Blob};
 
 /// Messages that are sent and not confirmed. More would only fill buffers.
 const UNDER_WAY: usize = 1_024;
-/// The pause before another channel is tried on a connection that lives.
+/// The pause before it is tried again, beside that between two connections.
 const AGAIN: Duration = Duration::from_millis(200);
 /// Written to the disk where the queue is durable; a transient queue takes no notice.
 const PERSISTENT: u8 = 2;
@@ -49,8 +49,9 @@ pub(super) async fn run(link: Arc<Link>, topology: Arc<Topology>, mut messages: 
             continue;
         }
         let Ok(connection) = link.connection().await else {
-            // The link pauses before the next attempt; who waits too long is told by its own clock.
+            // Who waits too long is told by its own clock.
             next = Some(message);
+            tokio::time::sleep(AGAIN).await;
             continue;
         };
         match Session::open(&connection, &topology).await {
