@@ -10,7 +10,7 @@
 //! - Each server has a directory of its own and ports of its own on the loopback device, so that several run at
 //!   once and none meets a server of the system.
 //! - A server that was started is ready: it has answered a real question.
-//! - A server ends with its value. If the process is killed before it could see to that, a [guard] that
+//! - A server ends with its value. If the process is killed before it could see to that, a guard that
 //!   waits for the end of the process stops the server and removes its directory.
 //! - Starting one takes seconds, and a test runner may give each test a process of its own. So tests take what
 //!   [`shared`] gives them, which is a server that somebody has started for all of them, or one for this process.
