@@ -1,20 +1,26 @@
 //! The process that is killed: it submits and runs work of every shape, and writes down what it did.
 //!
 //! `victim DIRECTORY LIFE` works until it is killed; `victim DIRECTORY LIFE finish` submits nothing, works until
-//! everything has ended, and writes down how.
+//! everything has ended, and writes down how. With servers in the environment it is one of a fleet; `VICTIM_PLACE` then
+//! says which, so that no two submit to the same lanes.
 
 // It speaks to the test that runs it.
-#![allow(clippy::print_stdout, reason = "the test reads its output")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the test reads its output")]
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use system_tests::history::{Entry, What};
-use turnwise::{Config, Context, Engine, Job, Outcome};
+use turnwise::{
+    Config, Context, Engine, Error, FleetOptions, Job, Outcome, PostgresOptions, RabbitOptions, RedisOptions,
+};
 
 const MEMBERS: u64 = 12;
 const LANES: u64 = 4;
@@ -112,31 +118,61 @@ fn register(engine: &Engine, log: &Arc<Log>) {
         .rescues(1_000);
 }
 
-/// Submits until it is killed. Numbers never repeat: a life has its own range.
-async fn submit_for_ever(engine: &Engine, log: &Log, last: &mut [u64]) -> anyhow::Result<()> {
+/// Submits until it is killed. Numbers never repeat: a life has its own range. What a server that is away does not
+/// answer may have been accepted or not: its numbers are not used again.
+async fn submit_for_ever(
+    engine: &Engine,
+    log: &Log,
+    mut last: LaneNumbers,
+    lanes: Range<u64>,
+) -> anyhow::Result<()> {
     let mut number = u64::from(log.life) * 1_000_000;
     loop {
         number += 1;
-        let id = engine.submit(Plain { group: 0, number }).await?;
-        log.write(What::Accepted, "plain", 0, number, id, "-");
-        for lane in 0..LANES {
-            // Every lane counts on from where its accepted jobs ended.
-            let next = last[lane as usize] + 1;
-            let id = engine.submit(Laned { group: lane, number: next }.lane(format!("lane-{lane}"))).await?;
-            last[lane as usize] = next;
-            log.write(What::Accepted, "lane", lane, next, id, "-");
-        }
-        let members = (0..MEMBERS).map(move |n| Member { group: number, number: n });
-        let batch =
-            engine.batch("members").jobs(members).then(Then { group: number, number: 0 }).submit().await?;
-        log.write(What::Accepted, "batch", number, MEMBERS, batch.id, "-");
-        let id = engine.submit(Parent { group: 0, number }).await?;
-        log.write(What::Accepted, "parent", 0, number, id, "-");
-        // Keep a backlog, but one that ends.
-        while engine.backlog().await? > 400 {
-            engine.next_commit().await;
+        match submit_some(engine, log, &mut last, lanes.clone(), number).await {
+            Ok(()) => {}
+            Err(Error::Store(error)) if error.is_passing() => {
+                eprintln!("life {}: {error}", log.life);
+                // Not at once again: the server needs its time.
+                let _ = tokio::time::timeout(Duration::from_millis(50), engine.next_commit()).await;
+            }
+            Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// The largest number of each lane.
+type LaneNumbers = BTreeMap<u64, u64>;
+
+async fn submit_some(
+    engine: &Engine,
+    log: &Log,
+    last: &mut LaneNumbers,
+    lanes: Range<u64>,
+    number: u64,
+) -> Result<(), Error> {
+    let id = engine.submit(Plain { group: 0, number }).await?;
+    log.write(What::Accepted, "plain", 0, number, id, "-");
+    for lane in lanes {
+        // Every lane counts on from where it ended.
+        let known = last.entry(lane).or_default();
+        *known += 1;
+        let next = *known;
+        let id = engine.submit(Laned { group: lane, number: next }.lane(format!("lane-{lane}"))).await?;
+        log.write(What::Accepted, "lane", lane, next, id, "-");
+    }
+    let members = (0..MEMBERS).map(move |n| Member { group: number, number: n });
+    let batch =
+        engine.batch("members").jobs(members).then(Then { group: number, number: 0 }).submit().await?;
+    log.write(What::Accepted, "batch", number, MEMBERS, batch.id, "-");
+    let id = engine.submit(Parent { group: 0, number }).await?;
+    log.write(What::Accepted, "parent", 0, number, id, "-");
+    // Keep a backlog, but one that ends.
+    while engine.backlog().await? > 400 {
+        // A server that is away tells of no commit.
+        let _ = tokio::time::timeout(Duration::from_secs(1), engine.next_commit()).await;
+    }
+    Ok(())
 }
 
 /// Waits until everything has ended and writes down how.
@@ -156,16 +192,37 @@ fn read(path: &Path) -> anyhow::Result<Vec<Entry>> {
 }
 
 /// A lane's numbers go on after the largest that was ever started or accepted: an unknown outcome leaves a gap.
-fn last_numbers(path: &Path) -> anyhow::Result<Vec<u64>> {
-    let mut last = vec![0; LANES as usize];
+fn last_numbers(path: &Path) -> anyhow::Result<LaneNumbers> {
+    let mut last = LaneNumbers::new();
     if path.exists() {
         for entry in read(path)?.iter().filter(|entry| entry.kind == "lane") {
-            let known = &mut last[entry.group as usize];
+            let known = last.entry(entry.group).or_default();
             // One submission may have been accepted without this process having learnt it.
             *known = (*known).max(entry.number + 1);
         }
     }
     Ok(last)
+}
+
+/// The servers of a fleet, if there are any.
+fn fleet() -> Option<Config> {
+    let named = |variable: &str| std::env::var(variable).ok();
+    let prefix = "victim".to_owned();
+    let servers = FleetOptions {
+        postgres: PostgresOptions {
+            schema: prefix.clone(),
+            ..PostgresOptions::new(named("TURNWISE_POSTGRES")?)
+        },
+        rabbitmq: RabbitOptions {
+            url: named("TURNWISE_RABBITMQ")?,
+            prefix: Some(prefix.clone()),
+            ca_file: None,
+        },
+        redis: named("TURNWISE_REDIS").map(|url| RedisOptions { url, prefix, ca_file: None }),
+    };
+    // Short enough for a test that waits for the dead to be taken for dead.
+    let span = Duration::from_secs(3);
+    Some(Config::fleet(servers).session(span).scheduler_lease(span))
 }
 
 #[tokio::main]
@@ -175,15 +232,17 @@ async fn main() -> anyhow::Result<()> {
     let life: u32 = args.next().context("which life this is")?.parse()?;
     let finishing = args.next().is_some();
     let path = directory.join("log");
-    let mut last = last_numbers(&path)?;
+    let last = last_numbers(&path)?;
+    let place: u64 = std::env::var("VICTIM_PLACE").ok().and_then(|place| place.parse().ok()).unwrap_or(0);
     let log = Arc::new(Log::open(&path, life)?);
-    let engine = Engine::open(Config::embedded(directory.join("data"))).await?;
+    let config = fleet().unwrap_or_else(|| Config::embedded(directory.join("data")));
+    let engine = Engine::open(config.node(format!("victim-{place}"))).await?;
     register(&engine, &log);
     let running = engine.start().await?;
     if finishing {
         finish(&engine, &log, &path).await?;
     } else {
-        submit_for_ever(&engine, &log, &mut last).await?;
+        submit_for_ever(&engine, &log, last, place * LANES..(place + 1) * LANES).await?;
     }
     running.stop().await;
     Ok(())

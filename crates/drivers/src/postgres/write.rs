@@ -1,8 +1,11 @@
 //! Writing the rows that a commit changed: a statement for each family, with a column of values for each column of the
 //! table, however many rows there are. They are only put together here; the writer sends them all at once.
 
+mod jobs;
+mod singly;
+
 use turnwise_core::batch::When;
-use turnwise_core::ids::{BatchId, JobId, SessionId};
+use turnwise_core::ids::{BatchId, JobId};
 use turnwise_core::lane::OnDead;
 
 use super::codec::to_json;
@@ -22,18 +25,6 @@ macro_rules! columns {
     (@first $first:ident $(, $rest:ident)*) => { $first.len() };
 }
 
-const INSERT_JOBS: &str = "INSERT INTO job (id, version, state, line, lane, position, attempt, attempts, rescues, \
-    fence, session, submitted, at, flags, payload) \
-    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bigint[], \
-    $7::int[], $8::int[], $9::int[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::int[], \
-    $15::bytea[])";
-/// What never changes after the first commit (line, submitted, payload) is left alone.
-const UPDATE_JOBS: &str = "UPDATE job SET version = u.version, state = u.state, lane = u.lane, position = u.position, \
-    attempt = u.attempt, rescues = u.rescues, fence = u.fence, session = u.session, at = u.at, flags = u.flags \
-    FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[], $6::int[], $7::int[], \
-    $8::bigint[], $9::bigint[], $10::bigint[], $11::int[]) \
-    AS u (id, version, state, lane, position, attempt, rescues, fence, session, at, flags) WHERE job.id = u.id";
-
 impl Rows {
     /// Notes a statement to be sent with the others.
     pub(super) fn push(&mut self, sql: &'static str, values: Vec<Value>) {
@@ -47,81 +38,10 @@ impl Rows {
         self.flush_batches(tables)?;
         self.flush_counts(tables)?;
         self.flush_attachments(tables)?;
+        self.flush_history(tables)?;
         self.flush_processes(tables)?;
+        self.flush_secrets_and_messages(tables)?;
         self.flush_records(tables)
-    }
-
-    fn flush_jobs(&mut self, tables: &mut Tables) -> Result<(), StoreError> {
-        let Tables { jobs, payloads, .. } = tables;
-        let mut new =
-            <(Vec<i64>, Vec<i64>, Vec<i16>, Vec<i64>, Vec<Option<i64>>, Vec<Option<i64>>)>::default();
-        let mut rest =
-            <(Vec<i32>, Vec<i32>, Vec<i32>, Vec<i64>, Vec<Option<i64>>, Vec<i64>, Vec<i64>)>::default();
-        let mut last = <(Vec<i32>, Vec<Vec<u8>>)>::default();
-        let mut old =
-            <(Vec<i64>, Vec<i64>, Vec<i16>, Vec<Option<i64>>, Vec<Option<i64>>, Vec<i32>)>::default();
-        let mut tail = <(Vec<i32>, Vec<i64>, Vec<Option<i64>>, Vec<i64>, Vec<i32>)>::default();
-        let mut gone: Vec<i64> = Vec::new();
-        jobs.flush(|change| {
-            match change {
-                Change::Insert(id, h) => {
-                    new.0.push(h.id.as_i64());
-                    new.1.push(h.version.into());
-                    new.2.push(h.state as i16);
-                    new.3.push(h.line.as_i64());
-                    new.4.push(h.place.map(|place| place.lane.as_i64()));
-                    new.5.push(h.place.map(|place| place.position.cast_signed()));
-                    rest.0.push(h.attempt.into());
-                    rest.1.push(h.attempts.into());
-                    rest.2.push(h.rescues.into());
-                    rest.3.push(h.fence.into());
-                    rest.4.push(h.session.map(SessionId::as_i64));
-                    rest.5.push(h.submitted.as_micros());
-                    rest.6.push(h.at.as_micros());
-                    last.0.push(h.flags.to_bits().into());
-                    last.1.push(payloads.fresh(id).map(|payload| payload.to_vec()).unwrap_or_default());
-                }
-                Change::Update(_, h) => {
-                    old.0.push(h.id.as_i64());
-                    old.1.push(h.version.into());
-                    old.2.push(h.state as i16);
-                    old.3.push(h.place.map(|place| place.lane.as_i64()));
-                    old.4.push(h.place.map(|place| place.position.cast_signed()));
-                    old.5.push(h.attempt.into());
-                    tail.0.push(h.rescues.into());
-                    tail.1.push(h.fence.into());
-                    tail.2.push(h.session.map(SessionId::as_i64));
-                    tail.3.push(h.at.as_micros());
-                    tail.4.push(h.flags.to_bits().into());
-                }
-                Change::Delete(id) => gone.push(id.as_i64()),
-            }
-            Ok(())
-        })?;
-        if !gone.is_empty() {
-            self.push("DELETE FROM job WHERE id = ANY($1)", vec![Box::new(gone)]);
-        }
-        let all = (old.0, old.1, old.2, old.3, old.4, old.5, tail.0, tail.1, tail.2, tail.3, tail.4);
-        columns!(
-            self,
-            all,
-            UPDATE_JOBS,
-            [id, version, state, lane, position, attempt, rescues, fence, session, at, flags]
-        );
-        let all = (
-            new.0, new.1, new.2, new.3, new.4, new.5, rest.0, rest.1, rest.2, rest.3, rest.4, rest.5, rest.6,
-            last.0, last.1,
-        );
-        columns!(
-            self,
-            all,
-            INSERT_JOBS,
-            [
-                id, version, state, line, lane, position, attempt, attempts, rescues, fence, session,
-                submitted, at, flags, payload,
-            ]
-        );
-        Ok(())
     }
 
     fn flush_lines_and_lanes(&mut self, tables: &mut Tables) -> Result<(), StoreError> {
@@ -261,163 +181,6 @@ impl Rows {
         let all = (names.0, names.1, a, b, c, d, e, f, g, h);
         columns!(self, all, sql, [owner, kind, a, b, c, d, e, f, g, h]);
         Ok(())
-    }
-
-    fn flush_attachments(&mut self, tables: &mut Tables) -> Result<(), StoreError> {
-        // Payloads were written with their headers, and the way back from a job to its key is an index over the keys.
-        tables.payloads.flush(|_| Ok(()))?;
-        tables.unique_of.flush(|_| Ok(()))?;
-        let rows = self;
-        tables.results.flush(|change| {
-            match change {
-                Change::Insert(id, body) | Change::Update(id, body) => rows.push(
-                    "INSERT INTO result (id, body) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET body = excluded.body",
-                    vec![Box::new(id.as_i64()), Box::new(body.to_vec())],
-                ),
-                Change::Delete(id) => rows.push("DELETE FROM result WHERE id = $1", vec![Box::new(id.as_i64())]),
-            }
-            Ok(())
-        })?;
-        tables.uniques.flush(|change| {
-            match change {
-                Change::Insert((kind, key), taken) | Change::Update((kind, key), taken) => rows.push(
-                    "INSERT INTO unique_key (kind, key, job, until) VALUES ($1, $2, $3, $4) \
-                     ON CONFLICT (kind, key) DO UPDATE SET job = excluded.job, until = excluded.until",
-                    vec![
-                        Box::new(kind.as_str().to_owned()),
-                        Box::new(key.as_str().to_owned()),
-                        Box::new(taken.job.as_i64()),
-                        Box::new(taken.until.as_micros()),
-                    ],
-                ),
-                Change::Delete((kind, key)) => rows.push(
-                    "DELETE FROM unique_key WHERE kind = $1 AND key = $2",
-                    vec![Box::new(kind.as_str().to_owned()), Box::new(key.as_str().to_owned())],
-                ),
-            }
-            Ok(())
-        })?;
-        tables.steps.flush(|change| {
-            match change {
-                Change::Insert((job, name), output) | Change::Update((job, name), output) => rows.push(
-                    "INSERT INTO step (job, name, output) VALUES ($1, $2, $3)",
-                    vec![
-                        Box::new(job.as_i64()),
-                        Box::new(name.as_str().to_owned()),
-                        Box::new(output.to_vec()),
-                    ],
-                ),
-                Change::Delete((job, name)) => rows.push(
-                    "DELETE FROM step WHERE job = $1 AND name = $2",
-                    vec![Box::new(job.as_i64()), Box::new(name.as_str().to_owned())],
-                ),
-            }
-            Ok(())
-        })?;
-        tables.errors.flush(|change| {
-            match change {
-                Change::Insert((job, fence), error) | Change::Update((job, fence), error) => rows.push(
-                    "INSERT INTO error (job, fence, attempt, started, ended, failure, error) \
-                     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (job, fence) DO UPDATE SET \
-                     attempt = excluded.attempt, started = excluded.started, ended = excluded.ended, \
-                     failure = excluded.failure, error = excluded.error",
-                    vec![
-                        Box::new(job.as_i64()),
-                        Box::new(i64::from(*fence)),
-                        Box::new(i32::from(error.attempt)),
-                        Box::new(error.started.as_micros()),
-                        Box::new(error.ended.as_micros()),
-                        Box::new(to_json(&error.failure)?),
-                        // The one character that PostgreSQL has no place for.
-                        Box::new(error.error.replace('\0', "\u{2400}")),
-                    ],
-                ),
-                Change::Delete((job, fence)) => rows.push(
-                    "DELETE FROM error WHERE job = $1 AND fence = $2",
-                    vec![Box::new(job.as_i64()), Box::new(i64::from(*fence))],
-                ),
-            }
-            Ok(())
-        })
-    }
-
-    fn flush_processes(&mut self, tables: &mut Tables) -> Result<(), StoreError> {
-        let rows = self;
-        tables.sessions.flush(|change| {
-            match change {
-                Change::Insert(id, session) | Change::Update(id, session) => rows.push(
-                    "INSERT INTO session (id, node, number, pools, kinds, opened, until) \
-                     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET pools = excluded.pools, \
-                     kinds = excluded.kinds, until = excluded.until",
-                    vec![
-                        Box::new(id.as_i64()),
-                        Box::new(session.node.as_str().to_owned()),
-                        Box::new(i32::from(session.number)),
-                        Box::new(to_json(&session.pools)?),
-                        Box::new(to_json(&session.kinds)?),
-                        Box::new(session.opened.as_micros()),
-                        Box::new(session.until.as_micros()),
-                    ],
-                ),
-                Change::Delete(id) => {
-                    rows.push("DELETE FROM session WHERE id = $1", vec![Box::new(id.as_i64())]);
-                }
-            }
-            Ok(())
-        })?;
-        tables.leases.flush(|change| {
-            match change {
-                Change::Insert(name, lease) | Change::Update(name, lease) => rows.push(
-                    "INSERT INTO lease (name, holder, term, until) VALUES ($1, $2, $3, $4) \
-                     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, term = excluded.term, \
-                     until = excluded.until",
-                    vec![
-                        Box::new(name.as_str().to_owned()),
-                        Box::new(lease.holder.as_str().to_owned()),
-                        Box::new(lease.term.cast_signed()),
-                        Box::new(lease.until.as_micros()),
-                    ],
-                ),
-                Change::Delete(name) => {
-                    rows.push("DELETE FROM lease WHERE name = $1", vec![Box::new(name.as_str().to_owned())]);
-                }
-            }
-            Ok(())
-        })?;
-        tables.secrets.flush(|change| {
-            match change {
-                Change::Insert(name, secret) | Change::Update(name, secret) => rows.push(
-                    "INSERT INTO secret (name, sealed, until) VALUES ($1, $2, $3) \
-                     ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, until = excluded.until",
-                    vec![
-                        Box::new(name.as_str().to_owned()),
-                        Box::new(secret.sealed.clone()),
-                        Box::new(secret.until.as_micros()),
-                    ],
-                ),
-                Change::Delete(name) => {
-                    rows.push("DELETE FROM secret WHERE name = $1", vec![Box::new(name.as_str().to_owned())]);
-                }
-            }
-            Ok(())
-        })?;
-        tables.messages.flush(|change| {
-            match change {
-                Change::Insert((queue, number), body) | Change::Update((queue, number), body) => rows.push(
-                    "INSERT INTO message (queue, number, body) VALUES ($1, $2, $3)",
-                    vec![
-                        Box::new(queue.as_str().to_owned()),
-                        Box::new(number.cast_signed()),
-                        Box::new(body.to_vec()),
-                    ],
-                ),
-                Change::Delete((queue, number)) => rows.push(
-                    "DELETE FROM message WHERE queue = $1 AND number = $2",
-                    vec![Box::new(queue.as_str().to_owned()), Box::new(number.cast_signed())],
-                ),
-            }
-            Ok(())
-        })
     }
 
     fn flush_records(&mut self, tables: &mut Tables) -> Result<(), StoreError> {
