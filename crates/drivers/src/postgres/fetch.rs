@@ -80,29 +80,27 @@ impl Needs {
         }
     }
 
-    /// The question for the jobs that nobody knows yet, if there are any.
-    pub(super) fn jobs(&self, tables: &Tables) -> Option<Pending> {
+    /// The questions for the jobs that nobody knows yet: those to be claimed with their payload, the others without.
+    pub(super) fn jobs(&self, tables: &Tables) -> Vec<Pending> {
         let unknown = |id: &&JobId| !tables.jobs.knows(id);
-        let mut ids: Vec<i64> = self.jobs.iter().filter(unknown).map(|id| id.as_i64()).collect();
-        ids.extend(self.new.iter().filter(unknown).map(|id| id.as_i64()));
-        if ids.is_empty() {
-            return None;
-        }
         let claimed: Vec<i64> = self.claimed.iter().filter(unknown).map(|id| id.as_i64()).collect();
-        let sql = concat!(
-            "SELECT ",
-            header_columns!(),
-            ", CASE WHEN id = ANY($2) THEN payload END FROM job WHERE id = ANY($1)"
-        );
-        Some(Pending { sql, values: vec![Box::new(ids), Box::new(claimed)] })
+        let others = self.jobs.iter().filter(|id| !self.claimed.contains(*id)).chain(&self.new);
+        let others: Vec<i64> = others.filter(unknown).map(|id| id.as_i64()).collect();
+        let with = concat!("SELECT ", header_columns!(), ", payload FROM job WHERE id = ANY($1)");
+        let without = concat!("SELECT ", header_columns!(), " FROM job WHERE id = ANY($1)");
+        [(with, claimed), (without, others)]
+            .into_iter()
+            .filter(|(_, ids)| !ids.is_empty())
+            .map(|(sql, ids)| Pending { sql, values: vec![Box::new(ids)] })
+            .collect()
     }
 
-    /// Takes over the answer. An id that was asked for and did not come is not there.
-    pub(super) fn found_jobs(&self, tables: &mut Tables, rows: &[Row]) -> Decoded<()> {
-        for row in rows {
+    /// Takes over the answers. An id that was asked for and did not come is not there.
+    pub(super) fn found_jobs(&self, tables: &mut Tables, answers: &[Vec<Row>]) -> Decoded<()> {
+        for row in answers.iter().flatten() {
             let header = codec::header(row)?;
-            if let Some(payload) = codec::get::<Option<&[u8]>>(row, codec::AFTER_HEADER)? {
-                tables.payloads.found(header.id, Some(payload.into()));
+            if row.len() > codec::AFTER_HEADER {
+                tables.payloads.found(header.id, Some(codec::blob(row, codec::AFTER_HEADER)?));
             }
             tables.jobs.found(header.id, Some(header));
         }

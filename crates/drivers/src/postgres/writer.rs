@@ -110,46 +110,40 @@ impl Writer {
         let lock = backend.link.lock_key();
         let mut questions = vec![
             Pending { sql: "BEGIN", values: Vec::new() },
-            Pending { sql: "SELECT pg_advisory_xact_lock($1)", values: vec![Box::new(lock)] },
+            // The lock first: what stands after it is looked at when it is held.
             Pending {
-                sql: "SELECT nextval('commits'), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
-                values: Vec::new(),
+                sql: "SELECT pg_advisory_xact_lock($1), nextval('commits'), \
+                      (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+                values: vec![Box::new(lock)],
             },
         ];
         questions.extend(needs.jobs(tables));
         let mut answers = backend.link.send(&questions)?;
-        let (number, time) = match answers[2].first() {
-            Some(row) => (codec::get::<i64>(row, 0)?, codec::time(row, 1)?),
+        let (number, time) = match answers[1].first() {
+            Some(row) => (codec::get::<i64>(row, 1)?, codec::time(row, 2)?),
             None => return Err(StoreError::Broken("the database gave no number".into())),
         };
-        let alone = self.number.is_some_and(|last| last + 1 == number);
-        let mut jobs = (answers.len() > 3).then(|| answers.swap_remove(3));
-        if !alone {
+        let mut jobs = answers.split_off(2);
+        if self.number.is_none_or(|last| last + 1 != number) {
             // Somebody else has committed since: what was known may be wrong.
-            let knew_some = needs.jobs(tables).is_none() || !self.is_blank();
+            let knew_nothing = self.number.is_none();
             self.working.discard();
             let Working { backend, tables, .. } = &mut self.working;
             let mut questions = needs.surroundings();
-            let again = knew_some.then(|| needs.jobs(tables)).flatten();
-            let asked_again = again.is_some();
-            questions.extend(again);
+            let around = questions.len();
+            if !knew_nothing {
+                questions.extend(needs.jobs(tables));
+            }
             let mut answers = backend.link.send(&questions)?;
-            if asked_again {
-                jobs = answers.pop();
+            if !knew_nothing {
+                jobs = answers.split_off(around);
             }
             found_surroundings(tables, &answers)?;
             self.last = last_event(&mut backend.link)?;
         }
-        if let Some(rows) = jobs {
-            needs.found_jobs(&mut self.working.tables, &rows)?;
-        }
+        needs.found_jobs(&mut self.working.tables, &jobs)?;
         self.number = Some(number);
         Ok(self.options.clock.as_ref().map_or(time, |clock| clock.now()))
-    }
-
-    /// Whether nothing is known, so that every job was asked for.
-    fn is_blank(&self) -> bool {
-        self.number.is_none()
     }
 
     /// Trusts nothing that is known.
