@@ -33,6 +33,10 @@ impl FromStr for Format {
     }
 }
 
+/// What the library for RabbitMQ says is said by the engine too, in its own words; and the library prints messages that
+/// came back, with what is in them.
+const SILENT: &str = "lapin";
+
 /// Starts the log. The level comes from `TURNWISE_LOG_LEVEL`, else from `RUST_LOG`, else it is `info`.
 pub(crate) fn start(format: Format) -> anyhow::Result<()> {
     let level = ["TURNWISE_LOG_LEVEL", "RUST_LOG"].into_iter().find_map(|name| {
@@ -45,6 +49,8 @@ pub(crate) fn start(format: Format) -> anyhow::Result<()> {
         })?,
         None => EnvFilter::new("info"),
     };
+    let named = level.as_ref().is_some_and(|(_, text)| text.contains(SILENT));
+    let filter = if named { filter } else { filter.add_directive(format!("{SILENT}=off").parse()?) };
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {
         Format::Text => lines.with_target(false).with_ansi(std::io::stderr().is_terminal()).init(),

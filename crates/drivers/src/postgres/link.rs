@@ -45,6 +45,8 @@ pub(super) struct Link {
     told: Option<Arc<Notify>>,
     client: Option<Client>,
     statements: HashMap<String, Statement>,
+    /// A transaction is under way: on another connection its rest would be written without its beginning.
+    pinned: bool,
 }
 
 impl Link {
@@ -70,6 +72,7 @@ impl Link {
             told: None,
             client: None,
             statements: HashMap::new(),
+            pinned: false,
         })
     }
 
@@ -112,6 +115,10 @@ impl Link {
         if self.is_connected() {
             return Ok(());
         }
+        if self.pinned {
+            let why = format!("the connection to {} was lost in the middle of a commit", host(&self.config));
+            return Err(StoreError::Failed(why));
+        }
         self.statements.clear();
         self.client = None;
         let tls = tls::connector(self.options.ca_file.as_deref())?;
@@ -147,6 +154,18 @@ impl Link {
         })?;
         self.client = Some(client);
         Ok(())
+    }
+
+    /// From now on there is this connection or none.
+    pub(super) fn pin(&mut self) -> Result<(), StoreError> {
+        self.connect()?;
+        self.pinned = true;
+        Ok(())
+    }
+
+    /// A new connection will do as well again.
+    pub(super) fn unpin(&mut self) {
+        self.pinned = false;
     }
 
     /// The connection is not to be used any more.
@@ -289,5 +308,25 @@ fn meaning(config: &Config, error: &tokio_postgres::Error) -> StoreError {
         // Missing tables, wrong columns, no rights.
         Some("42") => StoreError::Broken(format!("{} (PostgreSQL's code {})", db.message(), code.code())),
         _ => StoreError::Failed(format!("{} (PostgreSQL's code {})", db.message(), code.code())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_never_goes_on_with_another_connection() {
+        let options = PostgresOptions::new(turnwise_servers::shared::postgres().unwrap());
+        let (mut link, mut other) = (Link::new(&options).unwrap(), Link::new(&options).unwrap());
+        link.pin().unwrap();
+        let pid: i32 = link.rows("SELECT pg_backend_pid()", &[]).unwrap()[0].get(0);
+        other.rows("SELECT pg_terminate_backend($1)", &[&pid]).unwrap();
+        // The first call may find out, the second one knows.
+        for _ in 0..3 {
+            assert!(link.rows("SELECT 1", &[]).is_err());
+        }
+        link.unpin();
+        assert_eq!(link.rows("SELECT 1", &[]).unwrap().len(), 1);
     }
 }

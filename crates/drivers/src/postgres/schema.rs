@@ -11,16 +11,14 @@ const MIGRATIONS: [&str; SCHEMA as usize] = [include_str!("migrations/1.sql")];
 
 /// Brings the schema up to this version. Safe when many nodes start together: one does it, the others wait.
 pub(super) fn migrate(link: &mut Link) -> Result<(), StoreError> {
-    link.batch("BEGIN")?;
-    let migrated = steps(link);
-    match migrated {
-        Ok(()) => link.batch("COMMIT"),
-        Err(error) => {
-            // The error that matters is the first one.
-            let _ = link.batch("ROLLBACK");
-            Err(error)
-        }
+    link.pin()?;
+    let migrated = link.batch("BEGIN").and_then(|()| steps(link)).and_then(|()| link.batch("COMMIT"));
+    if migrated.is_err() {
+        // The error that matters is the first one.
+        let _ = link.batch("ROLLBACK");
     }
+    link.unpin();
+    migrated
 }
 
 fn steps(link: &mut Link) -> Result<(), StoreError> {

@@ -107,6 +107,7 @@ impl Writer {
             self.forget();
         }
         let Working { backend, tables, .. } = &mut self.working;
+        backend.link.pin()?;
         let lock = backend.link.lock_key();
         let mut questions = vec![
             Pending { sql: "BEGIN", values: Vec::new() },
@@ -146,6 +147,16 @@ impl Writer {
         Ok(self.options.clock.as_ref().map_or(time, |clock| clock.now()))
     }
 
+    /// Undoes what a failed commit did, and trusts nothing that it knew.
+    fn roll_back(&mut self) {
+        self.forget();
+        let link = &mut self.working.backend.link;
+        // On a connection that is gone there is nothing to undo.
+        if link.is_connected() && link.batch("ROLLBACK").is_err() {
+            link.drop_connection();
+        }
+    }
+
     /// Trusts nothing that is known.
     fn forget(&mut self) {
         self.working.discard();
@@ -158,6 +169,8 @@ impl Commit for Writer {
     fn commit(&mut self, group: &[Request]) -> Result<Vec<Vec<Outcome>>, StoreError> {
         let committed = self.transaction(group);
         self.health.note(&committed, &self.options.schema);
+        let committed = committed.inspect_err(|_| self.roll_back());
+        self.working.backend.link.unpin();
         match committed {
             Ok((outcomes, hint)) => {
                 self.working.tidy();
@@ -165,16 +178,7 @@ impl Commit for Writer {
                 let _ = self.hints.send(Arc::new(hint));
                 Ok(outcomes)
             }
-            Err(error) => {
-                self.forget();
-                // On a connection that is gone there is nothing to undo.
-                if self.working.backend.link.is_connected()
-                    && self.working.backend.link.batch("ROLLBACK").is_err()
-                {
-                    self.working.backend.link.drop_connection();
-                }
-                Err(error)
-            }
+            Err(error) => Err(error),
         }
     }
 }
