@@ -11,7 +11,7 @@ use turnwise_core::job::State;
 
 use super::link::Link;
 use super::reads::LineCache;
-use super::{codec, last_event};
+use super::{LAST_EVENT, codec, last_cursor};
 use crate::ledger::last_of;
 use crate::store::{Committed, StoreError};
 
@@ -57,7 +57,7 @@ impl Follower {
         let from = match *last {
             Some(block) => block,
             // What happened before this life is found by whoever begins to plan.
-            None => *last.insert(last_event(&mut self.link)?.block()),
+            None => *last.insert(last_cursor(&self.link.rows(LAST_EVENT, &[])?)?.block()),
         };
         let sql = "SELECT block, at, origin, CASE WHEN origin <> $2 THEN body END FROM event \
                    WHERE block > $1 ORDER BY block LIMIT $3";
@@ -66,8 +66,8 @@ impl Follower {
             let block = codec::number(row, 0)?;
             *last = Some(block);
             let Some(body) = codec::get::<Option<&[u8]>>(row, 3)? else { continue };
-            let events: Vec<Event> = postcard::from_bytes(body)
-                .map_err(|error| StoreError::Broken(format!("event block {block}: {error}")))?;
+            // What a newer version has to tell may be foreign to this one. It is only a hint.
+            let Ok(events) = postcard::from_bytes::<Vec<Event>>(body) else { continue };
             let at = codec::time(row, 1)?;
             let hint = self.hint(lines, last_of(block, &events), at, events)?;
             // Nobody listening is fine: hints are only hints.

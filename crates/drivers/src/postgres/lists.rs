@@ -125,21 +125,10 @@ pub(super) fn batch_jobs(
 }
 
 pub(super) fn ended(link: &mut Link, after: JobId, below: JobId, limit: usize) -> Result<Found, StoreError> {
-    let sql = "SELECT id, state FROM job WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3";
-    let rows = many(link, sql, &[&after.as_i64(), &below.as_i64(), &LOOKED_AT], |row| {
-        Ok((JobId::from_u64(codec::number(row, 0)?), codec::get::<i16>(row, 1)?))
+    let sql = "SELECT id FROM job WHERE state >= 5 AND id > $1 AND id < $2 ORDER BY id LIMIT $3";
+    let ids = many(link, sql, &[&after.as_i64(), &below.as_i64(), &most(limit)], |row| {
+        codec::number(row, 0).map(JobId::from_u64)
     })?;
-    let full = rows.len() == LOOKED_AT as usize;
-    let (mut ids, mut last) = (Vec::new(), None);
-    for (id, state) in &rows {
-        if ids.len() == limit {
-            return Ok(Found::Ids { ids, next: None, after: last });
-        }
-        last = Some(*id);
-        let state = u8::try_from(*state).ok().and_then(State::from_number);
-        if state.is_some_and(State::is_final) {
-            ids.push(*id);
-        }
-    }
-    Ok(Found::Ids { ids, next: None, after: last.filter(|_| full) })
+    let after = ids.last().copied().filter(|_| ids.len() == limit);
+    Ok(Found::Ids { ids, next: None, after })
 }

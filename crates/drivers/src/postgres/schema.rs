@@ -3,8 +3,12 @@
 use super::link::Link;
 use crate::store::StoreError;
 
-/// The schema that this version reads and writes.
+/// The schema that this version makes.
 pub(super) const SCHEMA: i32 = 1;
+/// The oldest program, by the schema that it makes, that can work with this one. Nodes of neighbouring versions run side
+/// by side while a fleet is upgraded: a migration first only adds what an older program need not know, and what became
+/// useless goes one version later, when nobody who needs it is left.
+const SERVES: i32 = 1;
 
 /// What brings a database from one version to the next: the first makes it from nothing.
 const MIGRATIONS: [&str; SCHEMA as usize] = [include_str!("migrations/1.sql")];
@@ -30,30 +34,41 @@ fn steps(link: &mut Link) -> Result<(), StoreError> {
     if link.rows("SELECT 1 FROM pg_namespace WHERE nspname = $1", &[&schema])?.is_empty() {
         link.batch(&format!("CREATE SCHEMA {}", quoted(&schema)))?;
     }
-    let found = version(link)?;
-    if found > SCHEMA {
-        let (found, known) = (found.unsigned_abs(), SCHEMA.unsigned_abs());
+    let Version { number, serves } = version(link)?;
+    if serves > SCHEMA {
+        let (found, known) = (number.unsigned_abs(), SCHEMA.unsigned_abs());
         let path = format!("schema `{}` of the database", link.schema());
         return Err(StoreError::Newer { path, found, known });
     }
-    for (sql, to) in MIGRATIONS.iter().zip(1..).skip(found.unsigned_abs() as usize) {
+    for sql in MIGRATIONS.iter().skip(number.unsigned_abs() as usize) {
         link.batch(sql)?;
-        link.batch(&format!("DELETE FROM version; INSERT INTO version (number) VALUES ({to})"))?;
+    }
+    // A newer number stays: its owner has added what this version need not know.
+    if number < SCHEMA {
+        let noted = format!("INSERT INTO version (number, serves) VALUES ({SCHEMA}, {SERVES})");
+        link.batch(&format!("DELETE FROM version; {noted}"))?;
     }
     Ok(())
 }
 
+/// What a schema says of itself.
+struct Version {
+    number: i32,
+    serves: i32,
+}
+
 /// The version that a schema has; 0 if it is empty.
-fn version(link: &mut Link) -> Result<i32, StoreError> {
+fn version(link: &mut Link) -> Result<Version, StoreError> {
     let schema = link.schema().to_owned();
     let known = "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
                  WHERE n.nspname = $1 AND c.relname = 'version'";
     if link.rows(known, &[&schema])?.is_empty() {
-        return Ok(0);
+        return Ok(Version { number: 0, serves: 0 });
     }
-    let rows = link.rows("SELECT number FROM version", &[])?;
+    let rows = link.rows("SELECT number, serves FROM version", &[])?;
     let half = "the schema is half made: no version is written down. Drop it, or restore a backup";
-    rows.first().map(|row| row.get(0)).ok_or_else(|| StoreError::Broken(half.into()))
+    let found = rows.first().map(|row| Version { number: row.get(0), serves: row.get(1) });
+    found.ok_or_else(|| StoreError::Broken(half.into()))
 }
 
 /// A name as SQL takes it, whatever is in it.

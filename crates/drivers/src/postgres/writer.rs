@@ -15,7 +15,7 @@ use turnwise_core::time::Time;
 use super::fetch::{Needs, found_surroundings};
 use super::link::{Link, Pending};
 use super::rows::Rows;
-use super::{PostgresOptions, codec, last_event};
+use super::{LAST_EVENT, PostgresOptions, codec, last_cursor};
 use crate::group::{self, Commit, Health, Inbox, Request};
 use crate::ledger::{self, Working, blocks, hinted, last_of};
 use crate::store::{Committed, Outcome, StoreError};
@@ -81,11 +81,13 @@ impl Writer {
             let body = postcard::to_stdvec(events)
                 .map_err(|error| StoreError::Broken(format!("events cannot be written: {error}")))?;
             backend.push(
-                "INSERT INTO event (block, at, origin, body) VALUES ($1, $2, $3, $4)",
+                "INSERT INTO event (block, at, origin, events, body) VALUES ($1, $2, $3, $4, $5)",
                 vec![
                     Box::new(block.cast_signed()),
                     Box::new(now.as_micros()),
                     Box::new(self.origin),
+                    // A block holds few enough.
+                    Box::new(events.len() as i32),
                     Box::new(body),
                 ],
             );
@@ -131,6 +133,7 @@ impl Writer {
             self.working.discard();
             let Working { backend, tables, .. } = &mut self.working;
             let mut questions = needs.surroundings();
+            questions.push(Pending { sql: LAST_EVENT, values: Vec::new() });
             let around = questions.len();
             if !knew_nothing {
                 questions.extend(needs.jobs(tables));
@@ -139,8 +142,9 @@ impl Writer {
             if !knew_nothing {
                 jobs = answers.split_off(around);
             }
+            let last = answers.pop().unwrap_or_default();
+            self.last = last_cursor(&last)?;
             found_surroundings(tables, &answers)?;
-            self.last = last_event(&mut backend.link)?;
         }
         needs.found_jobs(&mut self.working.tables, &jobs)?;
         self.number = Some(number);

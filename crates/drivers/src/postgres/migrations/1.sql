@@ -1,8 +1,12 @@
 -- Names compare by their bytes, whatever the language of the database.
-CREATE TABLE version (number INTEGER NOT NULL);
 
+-- The schema's own number, and the oldest program (by the number that it was built for) that can still work with it.
+CREATE TABLE version (number INTEGER NOT NULL, serves INTEGER NOT NULL CHECK (serves <= number));
+
+-- Jobs that have ended lie apart: whatever is looked for all the time is looked for among the living, however many
+-- have ended, and a reader that holds back the cleaning of one part does not slow the other.
 CREATE TABLE job (
-    id        BIGINT PRIMARY KEY,
+    id        BIGINT NOT NULL,
     version   BIGINT NOT NULL,
     state     SMALLINT NOT NULL CHECK (state BETWEEN 0 AND 7),
     line      BIGINT NOT NULL,
@@ -19,12 +23,16 @@ CREATE TABLE job (
     payload   BYTEA NOT NULL,
     CHECK ((state = 3) = (session IS NOT NULL)),
     CHECK ((lane IS NULL) = (position IS NULL))
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX job_ready   ON job (line, id) INCLUDE (version) WHERE state = 2;
-CREATE INDEX job_due     ON job (at, id)      WHERE state IN (1, 4);
-CREATE INDEX job_running ON job (session, id) WHERE state = 3;
-CREATE INDEX job_dead    ON job (id)          WHERE state = 6;
-CREATE UNIQUE INDEX job_waiting ON job (lane, position) WHERE state = 0 AND position > 0;
+) PARTITION BY LIST (state);
+-- A state is in every index below, so no update could stay in its page anyway: none is kept free.
+CREATE TABLE job_living PARTITION OF job (PRIMARY KEY (id)) FOR VALUES IN (0, 1, 2, 3, 4)
+    WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX job_ready   ON job_living (line, id) INCLUDE (version) WHERE state = 2;
+CREATE INDEX job_due     ON job_living (at, id)      WHERE state IN (1, 4);
+CREATE INDEX job_running ON job_living (session, id) WHERE state = 3;
+CREATE UNIQUE INDEX job_waiting ON job_living (lane, position) WHERE state = 0 AND position > 0;
+CREATE TABLE job_ended PARTITION OF job (PRIMARY KEY (id)) FOR VALUES IN (5, 6, 7);
+CREATE INDEX job_dead ON job_ended (id) WHERE state = 6;
 
 CREATE TABLE result (id BIGINT PRIMARY KEY, body BYTEA NOT NULL);
 
@@ -127,7 +135,10 @@ CREATE TABLE record (
 
 -- What happened, a block for each commit that has something to tell. Blocks are numbered by whoever has the right to
 -- commit, so a later one never becomes visible before an earlier one.
-CREATE TABLE event (block BIGINT PRIMARY KEY, at BIGINT NOT NULL, origin BIGINT NOT NULL, body BYTEA NOT NULL);
+CREATE TABLE event (
+    block BIGINT PRIMARY KEY, at BIGINT NOT NULL, origin BIGINT NOT NULL, events INTEGER NOT NULL CHECK (events > 0),
+    body BYTEA NOT NULL
+);
 -- Compressing what is dense already would cost the commit more than it saves.
 ALTER TABLE event ALTER COLUMN body SET STORAGE EXTERNAL;
 
