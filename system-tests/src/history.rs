@@ -12,8 +12,14 @@ pub enum What {
     Accepted,
     /// A handler began.
     Started,
+    /// A step was finished; the detail is what it gave.
+    Stepped,
     /// A handler came to its end.
     Ended,
+    /// A handler was stopped before its end.
+    Aborted,
+    /// Writes of this life that were refused as stale, so far; the number says how many.
+    Refused,
     /// After everything: the state that the engine names.
     Final,
 }
@@ -42,7 +48,10 @@ impl fmt::Display for Entry {
         let what = match self.what {
             What::Accepted => "accepted",
             What::Started => "started",
+            What::Stepped => "stepped",
             What::Ended => "ended",
+            What::Aborted => "aborted",
+            What::Refused => "refused",
             What::Final => "final",
         };
         write!(
@@ -64,7 +73,10 @@ impl FromStr for Entry {
         let what = match what {
             "accepted" => What::Accepted,
             "started" => What::Started,
+            "stepped" => What::Stepped,
             "ended" => What::Ended,
+            "aborted" => What::Aborted,
+            "refused" => What::Refused,
             "final" => What::Final,
             other => return Err(format!("not a happening: {other}")),
         };
@@ -81,19 +93,70 @@ impl FromStr for Entry {
     }
 }
 
-/// Everything that the log shows to be wrong, in words.
-pub fn faults(entries: &[Entry]) -> Vec<String> {
+/// Everything that the log shows to be wrong, in words. `stopped` are the lives that were stopped in their tracks for
+/// longer than their sessions, and woke up: nobody can keep what they had claimed from going on for a moment, but
+/// nothing of it may count.
+pub fn faults(entries: &[Entry], stopped: &BTreeSet<u32>) -> Vec<String> {
     let mut faults = Vec::new();
     nothing_lost(entries, &mut faults);
-    one_claim_at_a_time(entries, &mut faults);
-    lanes_in_order(entries, &mut faults);
-    batches_settle_once(entries, &mut faults);
-    children_never_double(entries, &mut faults);
+    let stale = stale(entries);
+    let late: Vec<&Entry> = stale.iter().map(|&place| &entries[place]).collect();
+    for entry in late.iter().filter(|entry| !stopped.contains(&entry.life)) {
+        faults.push(format!("promise 2: an older claim went on beside a newer one: {entry}"));
+    }
+    stale_writes_are_refused(entries, &late, &mut faults);
+    let valid =
+        entries.iter().enumerate().filter(|(place, _)| !stale.contains(place)).map(|(_, entry)| entry);
+    let valid: Vec<Entry> = valid.cloned().collect();
+    one_claim_at_a_time(&valid, &mut faults);
+    lanes_in_order(&valid, &mut faults);
+    steps_are_done_once(&valid, &mut faults);
+    batches_settle_once(&valid, &mut faults);
+    children_never_double(&valid, &mut faults);
+    unique_jobs_are_one(&valid, &mut faults);
     faults
 }
 
 fn of<'a>(entries: &'a [Entry], what: What, kind: &'a str) -> impl Iterator<Item = &'a Entry> {
     entries.iter().filter(move |entry| entry.what == what && entry.kind == kind)
+}
+
+/// The fence of an entry that has one.
+fn fence(entry: &Entry) -> Option<u32> {
+    matches!(entry.what, What::Started | What::Ended | What::Aborted)
+        .then(|| entry.detail.parse().unwrap_or(0))
+}
+
+/// The places of entries that were written under a fence when a newer one was known already.
+fn stale(entries: &[Entry]) -> BTreeSet<usize> {
+    let mut newest: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut stale = BTreeSet::new();
+    for (place, entry) in entries.iter().enumerate() {
+        let Some(fence) = fence(entry) else { continue };
+        let known = newest.entry(&entry.id).or_default();
+        if fence < *known {
+            stale.insert(place);
+        }
+        *known = (*known).max(fence);
+    }
+    stale
+}
+
+/// Promise 2: what a life that woke up late tried to complete was refused, and counted.
+fn stale_writes_are_refused(entries: &[Entry], late: &[&Entry], faults: &mut Vec<String>) {
+    let mut tried: BTreeMap<u32, u64> = BTreeMap::new();
+    late.iter()
+        .filter(|entry| entry.what == What::Ended)
+        .for_each(|entry| *tried.entry(entry.life).or_default() += 1);
+    for (life, tried) in tried {
+        let counts = entries.iter().filter(|entry| entry.what == What::Refused && entry.life == life);
+        let counted = counts.map(|entry| entry.number).max().unwrap_or(0);
+        if counted < tried {
+            faults.push(format!(
+                "promise 2: life {life} completed {tried} lost claims, {counted} refusals were counted"
+            ));
+        }
+    }
 }
 
 /// Promise 1: what was accepted has ended, and its handler did come to its end.
@@ -108,8 +171,6 @@ fn nothing_lost(entries: &[Entry], faults: &mut Vec<String>) {
     for entry in entries.iter().filter(|entry| entry.what == What::Accepted && entry.kind != "batch") {
         match last.get(entry.id.as_str()) {
             Some(&"done") if ended.contains(entry.id.as_str()) => {}
-            // A job that was taken from dead workers too often is dead: it has ended, and says why.
-            Some(&"dead") => {}
             state => faults.push(format!("promise 1: accepted but {state:?}: {entry}")),
         }
     }
@@ -122,7 +183,7 @@ fn one_claim_at_a_time(entries: &[Entry], faults: &mut Vec<String>) {
     for entry in entries {
         match entry.what {
             What::Started => {
-                let fence: u32 = entry.detail.parse().unwrap_or(0);
+                let fence = fence(entry).unwrap_or(0);
                 if fences.insert(&entry.id, fence).is_some_and(|before| before >= fence) {
                     faults.push(format!("promise 2: the fence did not grow: {entry}"));
                 }
@@ -130,8 +191,8 @@ fn one_claim_at_a_time(entries: &[Entry], faults: &mut Vec<String>) {
                     faults.push(format!("promise 2: two runs at once: {entry}"));
                 }
             }
-            What::Ended => drop(running.remove(entry.id.as_str())),
-            What::Accepted | What::Final => {}
+            What::Ended | What::Aborted => drop(running.remove(entry.id.as_str())),
+            _ => {}
         }
     }
 }
@@ -153,6 +214,30 @@ fn lanes_in_order(entries: &[Entry], faults: &mut Vec<String>) {
             What::Ended if entry.number == head.0 => head.2 = true,
             _ => {}
         }
+    }
+}
+
+/// A finished step keeps what it gave, however often its job is tried again.
+fn steps_are_done_once(entries: &[Entry], faults: &mut Vec<String>) {
+    let mut given: BTreeMap<(&str, u64), &str> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| entry.what == What::Stepped) {
+        let before = *given.entry((&entry.id, entry.number)).or_insert(&entry.detail);
+        if before != entry.detail {
+            faults.push(format!("a step was done twice, it gave {before} before: {entry}"));
+        }
+    }
+}
+
+/// Promise 8: whoever submits the same key is answered with the same job.
+fn unique_jobs_are_one(entries: &[Entry], faults: &mut Vec<String>) {
+    let mut jobs: BTreeMap<u64, BTreeSet<&str>> = BTreeMap::new();
+    let seen =
+        entries.iter().filter(|e| e.kind == "once" && matches!(e.what, What::Accepted | What::Started));
+    for entry in seen {
+        jobs.entry(entry.group).or_default().insert(&entry.id);
+    }
+    for (key, jobs) in jobs.iter().filter(|(_, jobs)| jobs.len() > 1) {
+        faults.push(format!("promise 8: key {key} stands for {jobs:?}"));
     }
 }
 
@@ -203,7 +288,7 @@ mod tests {
 
     fn check(lines: &str) -> Vec<String> {
         let entries: Vec<Entry> = lines.lines().map(|line| line.trim().parse().unwrap()).collect();
-        faults(&entries)
+        faults(&entries, &BTreeSet::new())
     }
 
     #[test]
@@ -217,12 +302,28 @@ mod tests {
     }
 
     #[test]
+    fn whoever_was_stopped_may_go_on_for_a_moment() {
+        let lines = "1 accepted lane 1 1 A -\n1 started lane 1 1 A 1\n2 started lane 1 1 A 2\n2 ended lane 1 1 A 2\n\
+                     2 started lane 1 2 B 1\n1 ended lane 1 1 A 1\n1 refused - 0 1 - -\n2 final lane 1 1 A done";
+        let entries: Vec<Entry> = lines.lines().map(|line| line.parse().unwrap()).collect();
+        assert_eq!(faults(&entries, &BTreeSet::from([1])), [] as [&str; 0]);
+        assert_eq!(faults(&entries, &BTreeSet::new()).len(), 1);
+    }
+
+    #[test]
     fn every_check_can_fail() {
         let bad = [
             ("promise 1", "1 accepted plain 0 1 A -\n1 final plain 0 1 A ready"),
             ("promise 1", "1 accepted plain 0 1 A -"),
             ("promise 2", "1 started plain 0 1 A 1\n1 started plain 0 1 A 2"),
             ("promise 2", "1 started plain 0 1 A 2\n1 ended plain 0 1 A 2\n2 started plain 0 1 A 2"),
+            ("promise 2: an older claim", "1 started plain 0 1 A 2\n2 started plain 0 1 A 1"),
+            (
+                "promise 2: life 1 completed",
+                "2 started plain 0 1 A 2\n1 ended plain 0 1 A 1\n1 refused plain 0 0 - -",
+            ),
+            ("promise 8", "1 accepted once 7 1 A -\n1 accepted once 7 2 B -"),
+            ("a step was done twice", "1 stepped steps 0 1 A x\n2 stepped steps 0 1 A y"),
             ("promise 4", "1 started lane 1 1 A 1\n1 started lane 1 2 B 1"),
             ("promise 4", "1 started lane 1 2 B 1\n1 ended lane 1 2 B 1\n1 started lane 1 1 A 1"),
             ("promise 5", "1 accepted batch 7 2 X -\n1 ended member 7 0 A 1\n1 started then 7 0 B 1"),

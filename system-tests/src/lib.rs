@@ -4,3 +4,4 @@
 //! of, read by [`history`].
 
 pub mod history;
+pub mod proxy;

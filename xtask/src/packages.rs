@@ -27,6 +27,8 @@ const NEEDED: &[Package] = &[
     Package { name: "postgresql", program: "/usr/lib/postgresql/*/bin/postgres" },
     Package { name: "rabbitmq-server", program: "/usr/lib/rabbitmq/bin/rabbitmq-server" },
     Package { name: "redis-server", program: "/usr/bin/redis-server" },
+    // Python submits jobs inside its own transactions too.
+    Package { name: "python3-psycopg2", program: "/usr/lib/python3/dist-packages/psycopg2/__init__.py" },
     // Certificates for encrypted connections to them.
     Package { name: "openssl", program: "openssl" },
 ];

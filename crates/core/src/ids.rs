@@ -15,8 +15,8 @@ const LETTERS: usize = 13;
 const EPOCH_MS: i64 = 1_735_689_600_000;
 const NODE_BITS: u32 = 10;
 const COUNT_BITS: u32 = 11;
-/// Node numbers run from 0 to one less than this.
-pub const NODE_NUMBERS: u16 = 1 << NODE_BITS;
+/// Node numbers run from 0 to one less than this. The number itself stands for ids that a database makes by itself.
+pub const NODE_NUMBERS: u16 = (1 << NODE_BITS) - 1;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {

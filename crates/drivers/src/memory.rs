@@ -84,7 +84,7 @@ impl Inner {
             self.last = last_of(block, events);
             working.backend.blocks.insert(block, (now, events.to_vec()));
         }
-        Ok((outcomes, Committed { cursor: self.last, at: now, events, ready }))
+        Ok((outcomes, Committed { cursor: self.last, at: now, events, ready, handed_in: false }))
     }
 }
 

@@ -7,6 +7,7 @@
 mod codec;
 mod fetch;
 mod follow;
+mod handed_in;
 mod link;
 mod lists;
 mod reads;

@@ -19,8 +19,8 @@ use turnwise_core::time::Time;
 
 pub use error::StoreError;
 pub use read::{
-    Details, Filter, Found, JobRow, JobsPage, OwnerRow, Read, Ready, ReadyAnswer, ReadyJob, Tail, TailPage,
-    Want,
+    Agenda, Details, Filter, Found, JobRow, JobsPage, OwnerRow, Read, Ready, ReadyAnswer, ReadyJob, Rules,
+    Tail, TailPage, Want,
 };
 pub use receipt::{Claimed, Receipt, Submitted};
 pub use records::{
@@ -50,6 +50,8 @@ pub struct Committed {
     pub events: Vec<Event>,
     /// Lines that may have ready work now.
     pub ready: Vec<(LineId, Arc<LineKey>)>,
+    /// Jobs were handed in to the database itself, and wait to be taken in ([`Sweep::TakeIn`]).
+    pub handed_in: bool,
 }
 
 /// Holds the truth.

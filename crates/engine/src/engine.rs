@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
 use turnwise_core::ids::{BatchId, IdMaker, JobId, SessionId};
 use turnwise_core::name::Name;
+use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 use turnwise_drivers::broker::Broker;
 use turnwise_drivers::leases::Leases;
 use turnwise_drivers::open;
-use turnwise_drivers::store::{Found, Outcome, Read, Receipt, Store, StoreError, Unit, commit_one};
+use turnwise_drivers::store::{Found, Outcome, Read, Receipt, Store, StoreError, Unit};
 
 use crate::flow::batch::Batch;
 use crate::handler::{Registry, Worker};
@@ -212,11 +213,15 @@ impl Inner {
     }
 
     pub(crate) async fn commit(&self, units: Vec<Unit>) -> Result<Vec<Outcome>, StoreError> {
-        self.store.commit(units).await
+        let outcomes = self.store.commit(units).await?;
+        let stale = outcomes.iter().filter(|outcome| outcome.as_ref().is_err_and(Refusal::is_stale)).count();
+        self.hub.count_stale(stale);
+        Ok(outcomes)
     }
 
     pub(crate) async fn commit_one(&self, unit: Unit) -> Result<Receipt, Error> {
-        Ok(commit_one(&*self.store, unit).await??)
+        let mut outcomes = self.commit(vec![unit]).await?;
+        Ok(outcomes.pop().ok_or_else(odd_answer)??)
     }
 
     pub(crate) async fn read(&self, what: Read) -> Result<Found, Error> {

@@ -24,6 +24,8 @@ pub(crate) struct Hub {
     pub(crate) schedules: Notify,
     /// Jobs that this process has seen end.
     ended: AtomicU64,
+    /// Writes of this process that were refused because somebody else has the right by now.
+    stale: AtomicU64,
     /// Told after every commit.
     pub(crate) commits: Notify,
     /// The crew that is told of cancels.
@@ -60,6 +62,16 @@ impl Hub {
     pub(crate) fn wait_for_batch(&self, batch: BatchId) -> Waiter<'_> {
         let told = self.lock().batches.entry(batch).or_default().clone();
         Waiter { hub: self, told, what: What::Batch(batch) }
+    }
+
+    pub(crate) fn count_stale(&self, writes: usize) {
+        if writes > 0 {
+            self.stale.fetch_add(writes as u64, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn stale(&self) -> u64 {
+        self.stale.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

@@ -111,14 +111,16 @@ impl Schedule {
     }
 }
 
-/// Submits the jobs of every tick that has come. How long until the next tick.
-pub(crate) async fn tick(inner: &Arc<Inner>) -> Result<Option<Duration>, Error> {
-    let now = inner.store_time().await?;
-    let Found::Schedules(schedules) = inner.read(Read::Schedules).await? else { return Err(odd_answer()) };
-    let mut wait = None;
+/// Submits the jobs of every tick that has come. When the next one comes.
+pub(crate) async fn tick(
+    inner: &Arc<Inner>,
+    schedules: Vec<Stored>,
+    now: Time,
+) -> Result<Option<Time>, Error> {
+    let mut first = None;
     for schedule in schedules {
         let due = schedule.cron.due(schedule.last, now, schedule.missed);
-        wait = wait.into_iter().chain(due.next.map(|next| next.since(now))).min();
+        first = first.into_iter().chain(due.next).min();
         // A tick that is skipped as missed is dealt with too.
         let passed = schedule.cron.next_after(schedule.last).is_some_and(|next| next <= now);
         if passed {
@@ -132,7 +134,7 @@ pub(crate) async fn tick(inner: &Arc<Inner>) -> Result<Option<Duration>, Error> 
             }
         }
     }
-    Ok(wait)
+    Ok(first)
 }
 
 async fn submit_ticks(inner: &Arc<Inner>, schedule: Stored, ticks: &[Time], now: Time) -> Result<(), Error> {

@@ -108,16 +108,12 @@ impl TestEngine {
         let ReadyAnswer::Lines(lines) = inner.store.ready(all).await? else { return Err(odd_answer()) };
         let may_start = |line: &LineKey| served.contains(&line.kind) && !pauses.holds(line);
         let ready = lines.iter().any(|(_, line)| may_start(line));
-        let by = inner.store_time().await?;
-        let Found::Ids { ids: due, .. } = inner.read(Read::Due { by, limit: 1 }).await? else {
-            return Err(odd_answer());
-        };
-        let Found::Schedules(schedules) = inner.read(Read::Schedules).await? else {
+        let Found::Agenda(agenda) = inner.read(Read::Agenda { by: None, limit: 1 }).await? else {
             return Err(odd_answer());
         };
         let ticked = |schedule: &turnwise_drivers::store::Schedule| {
-            schedule.cron.next_after(schedule.last).is_none_or(|next| next > by)
+            schedule.cron.next_after(schedule.last).is_none_or(|next| next > agenda.now)
         };
-        Ok(running == 0 && !ready && due.is_empty() && schedules.iter().all(ticked))
+        Ok(running == 0 && !ready && agenda.due.is_empty() && agenda.schedules.iter().all(ticked))
     }
 }

@@ -200,6 +200,12 @@ impl Engine {
         self.inner.hub.alarms().into_iter().collect()
     }
 
+    /// How many writes of this process were refused because somebody else has the right by now: a completion, a step or
+    /// a claim that came too late, from a session, a fence or a term that is over.
+    pub fn refused_stale_writes(&self) -> u64 {
+        self.inner.hub.stale()
+    }
+
     /// Waits until a job has ended.
     pub async fn wait(&self, id: JobId) -> Result<JobView, Error> {
         let waiter = self.inner.hub.wait_for_job(id);

@@ -2,14 +2,15 @@
 //!
 //! `victim DIRECTORY LIFE` works until it is killed; `victim DIRECTORY LIFE finish` submits nothing, works until
 //! everything has ended, and writes down how. With servers in the environment it is one of a fleet; `VICTIM_PLACE` then
-//! says which, so that no two submit to the same lanes.
+//! says which, so that no two submit to the same lanes, and `VICTIM_ROLE` whether it is a `worker`, which also submits,
+//! or a `scheduler`, which only plans.
 
 // It speaks to the test that runs it.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the test reads its output")]
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,10 +21,13 @@ use serde::{Deserialize, Serialize};
 use system_tests::history::{Entry, What};
 use turnwise::{
     Config, Context, Engine, Error, FleetOptions, Job, Outcome, PostgresOptions, RabbitOptions, RedisOptions,
+    Retry, Roles, Stop, hours, millis,
 };
 
 const MEMBERS: u64 = 12;
 const LANES: u64 = 4;
+/// Attempts that fail before one does not.
+const FAILURES: u16 = 2;
 
 macro_rules! kinds {
     ($($name:ident $kind:literal)*) => {$(
@@ -37,7 +41,10 @@ macro_rules! kinds {
     )*};
 }
 
-kinds! { Plain "plain" Laned "lane" Member "member" Then "then" Parent "parent" Child "child" }
+kinds! {
+    Plain "plain" Laned "lane" Member "member" Then "then" Parent "parent" Child "child" Once "once" Flaky "flaky"
+    Steps "steps" Slow "slow"
+}
 
 /// The log, and which life of the process writes it.
 struct Log {
@@ -67,37 +74,64 @@ impl Log {
         println!("{entry}");
     }
 
-    /// Runs a handler's body between its two lines.
-    async fn around(
-        &self,
-        kind: &str,
-        group: u64,
-        number: u64,
-        ctx: &Context,
-        body: impl FnOnce() -> Outcome,
-    ) -> Outcome {
-        self.write(What::Started, kind, group, number, ctx.job(), ctx.fence());
-        for _ in 0..number % 5 {
-            tokio::task::yield_now().await;
-        }
-        let outcome = body();
-        self.write(What::Ended, kind, group, number, ctx.job(), ctx.fence());
+    /// A handler begins.
+    fn run<'a>(&'a self, kind: &'static str, (group, number): (u64, u64), ctx: &Context) -> Run<'a> {
+        let run = Run { log: self, kind, group, number, ctx: ctx.clone(), ended: false };
+        run.write(What::Started);
+        run
+    }
+}
+
+/// A handler at work. However it ends, that is written down.
+struct Run<'a> {
+    log: &'a Log,
+    kind: &'static str,
+    group: u64,
+    number: u64,
+    ctx: Context,
+    ended: bool,
+}
+
+impl Run<'_> {
+    fn write(&self, what: What) {
+        self.log.write(what, self.kind, self.group, self.number, self.ctx.job(), self.ctx.fence());
+    }
+
+    fn end(mut self, outcome: Outcome) -> Outcome {
+        self.ended = true;
         outcome
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.write(if self.ended { What::Ended } else { What::Aborted });
     }
 }
 
 fn register(engine: &Engine, log: &Arc<Log>) {
     macro_rules! worker {
-        ($name:ident, $slots:expr) => {
+        ($name:ident, $slots:expr, $log:ident, $job:ident, $ctx:ident => $run:expr) => {
             let log_of = log.clone();
             engine
-                .worker(move |job: $name, ctx: Context| {
-                    let log = log_of.clone();
-                    async move { log.around($name::KIND, job.group, job.number, &ctx, || Ok(())).await }
+                .worker(move |$job: $name, $ctx: Context| {
+                    let $log = log_of.clone();
+                    async move { $run }
                 })
                 .slots($slots)
+                // Servers that go away in the middle of a step are no fault of the job.
+                .retry(Retry::fixed(millis(20)).attempts(1_000))
                 // Thirty kills in a row are this test's, not the jobs' fault.
                 .rescues(1_000);
+        };
+        ($name:ident, $slots:expr) => {
+            worker!($name, $slots, log, job, ctx => {
+                let run = log.run($name::KIND, (job.group, job.number), &ctx);
+                for _ in 0..job.number % 5 {
+                    tokio::task::yield_now().await;
+                }
+                run.end(Ok(()))
+            });
         };
     }
     worker!(Plain, 8);
@@ -105,17 +139,45 @@ fn register(engine: &Engine, log: &Arc<Log>) {
     worker!(Member, 8);
     worker!(Then, 2);
     worker!(Child, 2);
-    let log_of = log.clone();
-    engine
-        .worker(move |job: Parent, ctx: Context| {
-            let log = log_of.clone();
-            async move {
-                let child = Child { group: job.number, number: 0 };
-                log.around("parent", job.group, job.number, &ctx, || ctx.submit(child).map(drop)).await
-            }
-        })
-        .slots(4)
-        .rescues(1_000);
+    worker!(Once, 2);
+    worker!(Parent, 4, log, job, ctx => {
+        let run = log.run("parent", (job.group, job.number), &ctx);
+        let child = Child { group: job.number, number: 0 };
+        run.end(ctx.submit(child).map(drop))
+    });
+    worker!(Flaky, 4, log, job, ctx => {
+        let run = log.run("flaky", (job.group, job.number), &ctx);
+        run.end(if ctx.attempt() > FAILURES { Ok(()) } else { Err(Stop::retry("not yet")) })
+    });
+    worker!(Steps, 4, log, job, ctx => {
+        let run = log.run("steps", (job.group, job.number), &ctx);
+        for step in 0..3 {
+            // Whoever does it gives something else.
+            let work = || async { Ok(format!("{}-{}", log.life, ctx.fence())) };
+            let given = ctx.step(&format!("step {step}"), work).await?;
+            log.write(What::Stepped, "steps", job.group, step, ctx.job(), given);
+        }
+        run.end(Ok(()))
+    });
+    // Whenever a process is stopped, it is in the middle of some of these.
+    worker!(Slow, 4, log, job, ctx => {
+        let run = log.run("slow", (job.group, job.number), &ctx);
+        tokio::time::sleep(millis(200)).await;
+        run.end(Ok(()))
+    });
+}
+
+/// Writes down how many writes were refused as stale, whenever that changes.
+async fn write_refusals(engine: Engine, log: Arc<Log>) {
+    let mut known = 0;
+    loop {
+        engine.next_commit().await;
+        let now = engine.refused_stale_writes();
+        if now != known {
+            known = now;
+            log.write(What::Refused, "-", 0, now, "-", "-");
+        }
+    }
 }
 
 /// Submits until it is killed. Numbers never repeat: a life has its own range. What a server that is away does not
@@ -167,6 +229,16 @@ async fn submit_some(
     log.write(What::Accepted, "batch", number, MEMBERS, batch.id, "-");
     let id = engine.submit(Parent { group: 0, number }).await?;
     log.write(What::Accepted, "parent", 0, number, id, "-");
+    let id = engine.submit(Flaky { group: 0, number }).await?;
+    log.write(What::Accepted, "flaky", 0, number, id, "-");
+    let id = engine.submit(Steps { group: 0, number }).await?;
+    log.write(What::Accepted, "steps", 0, number, id, "-");
+    let id = engine.submit(Slow { group: 0, number }).await?;
+    log.write(What::Accepted, "slow", 0, number, id, "-");
+    // Everybody submits the same keys.
+    let key = number % 1_000_000;
+    let id = engine.submit(Once { group: key, number }.unique_for(key.to_string(), hours(1))).await?;
+    log.write(What::Accepted, "once", key, number, id, "-");
     // Keep a backlog, but one that ends.
     while engine.backlog().await? > 400 {
         // A server that is away tells of no commit.
@@ -186,9 +258,11 @@ async fn finish(engine: &Engine, log: &Log, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Others may be writing: what is not a whole line yet is left out.
 fn read(path: &Path) -> anyhow::Result<Vec<Entry>> {
-    let lines = BufReader::new(File::open(path)?).lines();
-    lines.map(|line| line?.parse().map_err(anyhow::Error::msg)).collect()
+    let text = std::fs::read_to_string(path)?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| line.parse().map_err(anyhow::Error::msg)).collect()
 }
 
 /// A lane's numbers go on after the largest that was ever started or accepted: an unknown outcome leaves a gap.
@@ -236,10 +310,19 @@ async fn main() -> anyhow::Result<()> {
     let place: u64 = std::env::var("VICTIM_PLACE").ok().and_then(|place| place.parse().ok()).unwrap_or(0);
     let log = Arc::new(Log::open(&path, life)?);
     let config = fleet().unwrap_or_else(|| Config::embedded(directory.join("data")));
-    let engine = Engine::open(config.node(format!("victim-{place}"))).await?;
+    let plans = std::env::var("VICTIM_ROLE").is_ok_and(|role| role == "scheduler");
+    let roles = match std::env::var("VICTIM_ROLE").as_deref() {
+        Ok("scheduler") => Roles { scheduler: true, worker: false },
+        Ok("worker") => Roles { scheduler: false, worker: true },
+        _ => Roles { scheduler: true, worker: true },
+    };
+    let engine = Engine::open(config.node(format!("victim-{place}")).roles(roles)).await?;
     register(&engine, &log);
     let running = engine.start().await?;
-    if finishing {
+    tokio::spawn(write_refusals(engine.clone(), log.clone()));
+    if plans {
+        std::future::pending::<()>().await;
+    } else if finishing {
         finish(&engine, &log, &path).await?;
     } else {
         submit_for_ever(&engine, &log, last, place * LANES..(place + 1) * LANES).await?;

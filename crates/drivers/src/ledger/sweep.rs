@@ -26,6 +26,8 @@ pub(super) fn sweep<B: Backend>(w: &mut Working<B>, unit: &Sweep, now: Time) -> 
         // A block goes as a whole, so the one that the cursor points into stays.
         Sweep::Trim(cursor) => Ok(Receipt::Changed(w.backend.trim(cursor.block())?)),
         Sweep::Expire => Ok(Receipt::Changed(w.backend.expire(&mut w.tables, now)?)),
+        // A store that can be handed jobs in another way makes submissions of them.
+        Sweep::TakeIn => Ok(Receipt::Changed(0)),
         Sweep::Ticked { schedule, from, to, key } => ticked(w, schedule, *from, *to, key.as_ref()),
     }
 }

@@ -11,7 +11,8 @@ use turnwise_core::time::Time;
 
 use super::rows::Rows;
 use crate::store::{
-    Details, Filter, Found, JobRow, JobsPage, Message, OwnerRow, Read, Ready, ReadyAnswer, StepRecord, Want,
+    Agenda, Details, Filter, Found, JobRow, JobsPage, LimitKey, Message, OwnerRow, Read, Ready, ReadyAnswer,
+    Rules, StepRecord, Want,
 };
 
 pub(super) fn read(rows: &Rows, what: &Read, now: Time) -> Found {
@@ -35,12 +36,17 @@ pub(super) fn read(rows: &Rows, what: &Read, now: Time) -> Found {
         Read::Pauses => Found::Pauses(rows.pauses.get(&()).cloned().unwrap_or_default()),
         Read::Schedules => Found::Schedules(rows.schedules.values().cloned().collect()),
         Read::Secret(name) => Found::Secret(rows.secrets.get(name).cloned()),
-        Read::Gauges => Found::Gauges(rows.gauges.iter().map(|(key, n)| (key.clone(), *n)).collect()),
+        Read::Gauges => Found::Gauges(gauges(rows)),
+        Read::Rules => Found::Rules(Rules {
+            kinds: rows.kinds.values().cloned().collect(),
+            pauses: rows.pauses.get(&()).cloned().unwrap_or_default(),
+            gauges: gauges(rows),
+        }),
         Read::Running(session) => {
             let running = rows.index.running_of(*session);
             Found::Jobs(running.filter_map(|id| row(rows, rows.jobs.get(&id)?)).collect())
         }
-        Read::Due { by, limit } => due(rows, *by, *limit),
+        Read::Agenda { by, limit } => Found::Agenda(agenda(rows, now, by.unwrap_or(now), *limit)),
         Read::BatchJobs { batch, after, limit } => {
             let of_batch = |header: &Header| {
                 !header.state.is_final()
@@ -168,11 +174,15 @@ fn owners(rows: &Rows, after: Option<&Name>, limit: usize) -> Vec<OwnerRow> {
         .collect()
 }
 
-fn due(rows: &Rows, by: Time, limit: usize) -> Found {
-    let ids: Vec<JobId> =
-        rows.index.due.iter().take_while(|(at, _)| *at <= by).take(limit).map(|(_, id)| *id).collect();
-    let next = rows.index.due.iter().nth(ids.len()).map(|(at, _)| *at);
-    Found::Ids { ids, next, after: None }
+fn gauges(rows: &Rows) -> Vec<(LimitKey, u32)> {
+    rows.gauges.iter().map(|(key, running)| (key.clone(), *running)).collect()
+}
+
+fn agenda(rows: &Rows, now: Time, by: Time, limit: usize) -> Agenda {
+    let first: Vec<_> =
+        rows.index.due.iter().take(limit.saturating_add(1)).map(|(at, id)| (*id, *at)).collect();
+    let sessions = rows.sessions.values().map(|session| (session.id, session.until)).collect();
+    Agenda::new((now, by), limit, &first, sessions, rows.schedules.values().cloned().collect())
 }
 
 fn scan<'a>(
@@ -183,12 +193,12 @@ fn scan<'a>(
     let (mut ids, mut after) = (Vec::new(), None);
     for header in headers {
         if ids.len() == limit {
-            return Found::Ids { ids, next: None, after };
+            return Found::Ids { ids, after };
         }
         if wanted(header) {
             ids.push(header.id);
         }
         after = Some(header.id);
     }
-    Found::Ids { ids, next: None, after: None }
+    Found::Ids { ids, after: None }
 }

@@ -213,6 +213,6 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> Decoded<String> {
         .map_err(|error| StoreError::Broken(format!("cannot be written as JSON: {error}")))
 }
 
-fn odd(what: &str) -> StoreError {
+pub(super) fn odd(what: &str) -> StoreError {
     StoreError::Broken(format!("a column of the database is not {what}"))
 }

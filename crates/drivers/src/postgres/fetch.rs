@@ -10,7 +10,6 @@ use turnwise_core::name::Name;
 
 use super::codec::{self, Decoded, header_columns, session_columns, tally_columns};
 use super::link::Pending;
-use crate::group::Request;
 use crate::ledger::Tables;
 use crate::store::{NewJob, SessionUnit, Submission, Sweep, Unit};
 
@@ -29,9 +28,9 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    pub(super) fn of(group: &[Request]) -> Self {
+    pub(super) fn of<'a>(units: impl Iterator<Item = &'a Unit>) -> Self {
         let mut needs = Needs::default();
-        group.iter().flat_map(|request| &request.units).for_each(|unit| needs.add(unit));
+        units.for_each(|unit| needs.add(unit));
         needs
     }
 

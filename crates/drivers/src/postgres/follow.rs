@@ -16,7 +16,7 @@ use crate::ledger::last_of;
 use crate::store::{Committed, StoreError};
 
 /// How often to look without being told.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_secs(2);
 /// How long to wait after the database could not be asked.
 const AGAIN: Duration = Duration::from_millis(500);
 /// Blocks read at once.
@@ -59,13 +59,22 @@ impl Follower {
             // What happened before this life is found by whoever begins to plan.
             None => *last.insert(last_cursor(&self.link.rows(LAST_EVENT, &[])?)?.block()),
         };
-        let sql = "SELECT block, at, origin, CASE WHEN origin <> $2 THEN body END FROM event \
-                   WHERE block > $1 ORDER BY block LIMIT $3";
+        // A last row without a block says that something was handed in.
+        let sql = "(SELECT block, at, CASE WHEN origin <> $2 THEN body END FROM event \
+                   WHERE block > $1 ORDER BY block LIMIT $3) UNION ALL \
+                   (SELECT NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, NULL FROM handed_in \
+                   WHERE again <= (extract(epoch FROM clock_timestamp()) * 1000000)::bigint LIMIT 1)";
         let rows = self.link.rows(sql, &[&from.cast_signed(), &self.origin, &BLOCKS])?;
         for row in &rows {
-            let block = codec::number(row, 0)?;
+            let Some(block) = codec::get::<Option<i64>>(row, 0)?.map(i64::cast_unsigned) else {
+                let (at, cursor) = (codec::time(row, 1)?, Cursor::new(last.unwrap_or(from), u16::MAX));
+                let hint = Committed { cursor, at, events: Vec::new(), ready: Vec::new(), handed_in: true };
+                // Nobody listening is fine: it is said again with the next look.
+                let _ = self.hints.send(Arc::new(hint));
+                continue;
+            };
             *last = Some(block);
-            let Some(body) = codec::get::<Option<&[u8]>>(row, 3)? else { continue };
+            let Some(body) = codec::get::<Option<&[u8]>>(row, 2)? else { continue };
             // What a newer version has to tell may be foreign to this one. It is only a hint.
             let Ok(events) = postcard::from_bytes::<Vec<Event>>(body) else { continue };
             let at = codec::time(row, 1)?;
@@ -73,7 +82,7 @@ impl Follower {
             // Nobody listening is fine: hints are only hints.
             let _ = self.hints.send(Arc::new(hint));
         }
-        Ok(rows.len() == BLOCKS as usize)
+        Ok(rows.len() >= BLOCKS as usize)
     }
 
     fn hint(
@@ -98,6 +107,6 @@ impl Follower {
                 ready.push((id, line));
             }
         }
-        Ok(Committed { cursor, at, events, ready })
+        Ok(Committed { cursor, at, events, ready, handed_in: false })
     }
 }

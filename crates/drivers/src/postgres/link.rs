@@ -122,7 +122,8 @@ impl Link {
         self.statements.clear();
         self.client = None;
         let tls = tls::connector(self.options.ca_file.as_deref())?;
-        let path = format!("SET search_path = {}; ", schema::quoted(&self.options.schema));
+        // Named last, temporary tables of others cannot stand in front of ours in what runs with our rights.
+        let path = format!("SET search_path = {}, pg_temp; ", schema::quoted(&self.options.schema));
         let listen = match &self.told {
             Some(_) => format!("LISTEN {}", schema::quoted(&self.channel())),
             None => String::new(),

@@ -106,7 +106,7 @@ pub(super) fn batch_jobs(
     let found =
         one(link, bounds, &[&batch.as_i64()], |row| Ok((codec::get::<i64>(row, 0)?, codec::time(row, 1)?)))?;
     let Some((last, opened)) = found else {
-        return Ok(Found::Ids { ids: Vec::new(), next: None, after: None });
+        return Ok(Found::Ids { ids: Vec::new(), after: None });
     };
     // Ids grow with time and a batch is opened before its jobs, so its jobs lie between the two. Makers of ids may be
     // slow by less than an hour.
@@ -121,7 +121,7 @@ pub(super) fn batch_jobs(
     let headers = many(link, sql, &[&from, &last, &batch.as_i64(), &most(limit)], codec::header)?;
     let after = (headers.len() == limit).then(|| headers.last().map(|header| header.id)).flatten();
     let ids = headers.iter().filter(|header| !header.flags.continuation).map(|header| header.id).collect();
-    Ok(Found::Ids { ids, next: None, after })
+    Ok(Found::Ids { ids, after })
 }
 
 pub(super) fn ended(link: &mut Link, after: JobId, below: JobId, limit: usize) -> Result<Found, StoreError> {
@@ -130,5 +130,5 @@ pub(super) fn ended(link: &mut Link, after: JobId, below: JobId, limit: usize) -
         codec::number(row, 0).map(JobId::from_u64)
     })?;
     let after = ids.last().copied().filter(|_| ids.len() == limit);
-    Ok(Found::Ids { ids, next: None, after })
+    Ok(Found::Ids { ids, after })
 }

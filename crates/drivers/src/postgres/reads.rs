@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-use turnwise_core::ids::{BatchId, JobId, LineId};
+use turnwise_core::ids::{BatchId, JobId, LineId, SessionId};
 use turnwise_core::job::Header;
 use turnwise_core::lane::Lane;
 use turnwise_core::line::LineKey;
@@ -15,7 +15,7 @@ use super::codec::{self, Decoded, batch_columns, header_columns, lane_columns, s
 use super::link::{Link, Pending};
 use super::{Reader, lists};
 use crate::store::{
-    Details, Found, JobRow, Message, Read, Ready, ReadyAnswer, Secret, StepRecord, StoreError,
+    Agenda, Details, Found, JobRow, Message, Read, Ready, ReadyAnswer, Rules, Secret, StepRecord, StoreError,
 };
 
 /// Lines that a reader remembers, at most.
@@ -131,7 +131,10 @@ pub(super) fn read(reader: &mut Reader, what: &Read) -> Result<Found, StoreError
             let headers = many(link, sql, &[&session.as_i64()], codec::header)?;
             Found::Jobs(with_lines(reader, headers)?)
         }
-        Read::Due { by, limit } => due(link, *by, *limit)?,
+        Read::Agenda { by, limit } => {
+            let now = reader.clock.as_ref().map(|clock| clock.now());
+            Found::Agenda(agenda(link, now, *by, *limit)?)
+        }
         Read::BatchJobs { batch, after, limit } => lists::batch_jobs(link, *batch, *after, *limit)?,
         Read::Ended { after, below, limit } => lists::ended(link, *after, *below, *limit)?,
         Read::Messages { queue, after, limit } => {
@@ -154,6 +157,7 @@ pub(super) fn read(reader: &mut Reader, what: &Read) -> Result<Found, StoreError
 fn settings(link: &mut Link, what: &Read) -> Result<Found, StoreError> {
     Ok(match what {
         Read::Kinds => Found::Kinds(records(link, "kind")?),
+        Read::Rules => Found::Rules(rules(link)?),
         Read::Schedules => Found::Schedules(records(link, "schedule")?),
         Read::Pauses => Found::Pauses(records(link, "pauses")?.pop().unwrap_or_default()),
         Read::Gauges => {
@@ -290,12 +294,37 @@ fn details(reader: &mut Reader, id: JobId) -> Result<Option<Details>, StoreError
     Ok(Some(details))
 }
 
-fn due(link: &mut Link, by: Time, limit: usize) -> Result<Found, StoreError> {
-    let sql = "SELECT id, at FROM job WHERE state IN (1, 4) ORDER BY at, id LIMIT $1";
-    let rows = many(link, sql, &[&most(limit).saturating_add(1)], |row| {
-        Ok((JobId::from_u64(codec::number(row, 0)?), codec::time(row, 1)?))
-    })?;
-    let count = rows.iter().take(limit).take_while(|(_, at)| *at <= by).count();
-    let next = rows.get(count).map(|(_, at)| *at);
-    Ok(Found::Ids { ids: rows[..count].iter().map(|(id, _)| *id).collect(), next, after: None })
+/// In one question, because it is asked all the time. What a row is about is said by its first column.
+fn agenda(link: &mut Link, now: Option<Time>, by: Option<Time>, limit: usize) -> Result<Agenda, StoreError> {
+    let sql = "(SELECT 0, id, at, NULL FROM job WHERE state IN (1, 4) ORDER BY at, id LIMIT $1) UNION ALL \
+               (SELECT 1, id, until, NULL FROM session ORDER BY id) UNION ALL \
+               (SELECT 2, 0, 0, body FROM record WHERE space = 'schedule' ORDER BY key) UNION ALL \
+               SELECT 3, 0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, NULL";
+    let (mut first, mut sessions, mut schedules, mut clock) =
+        (Vec::new(), Vec::new(), Vec::new(), Time::ZERO);
+    for row in &link.rows(sql, &[&most(limit).saturating_add(1)])? {
+        let (number, at) = (codec::number(row, 1)?, codec::time(row, 2)?);
+        match codec::get::<i32>(row, 0)? {
+            0 => first.push((JobId::from_u64(number), at)),
+            1 => sessions.push((SessionId::from_u64(number), at)),
+            2 => schedules.push(codec::json(row, 3)?),
+            _ => clock = at,
+        }
+    }
+    let now = now.unwrap_or(clock);
+    Ok(Agenda::new((now, by.unwrap_or(now)), limit, &first, sessions, schedules))
+}
+
+fn rules(link: &mut Link) -> Result<Rules, StoreError> {
+    let sql =
+        "SELECT space, key, body FROM record WHERE space IN ('kind', 'pauses', 'gauge') ORDER BY space, key";
+    let mut rules = Rules::default();
+    for row in &link.rows(sql, &[])? {
+        match codec::get::<&str>(row, 0)? {
+            "kind" => rules.kinds.push(codec::json(row, 2)?),
+            "pauses" => rules.pauses = codec::json(row, 2)?,
+            _ => rules.gauges.push((codec::json(row, 1)?, codec::json(row, 2)?)),
+        }
+    }
+    Ok(rules)
 }

@@ -11,7 +11,8 @@ pub(super) const SCHEMA: i32 = 1;
 const SERVES: i32 = 1;
 
 /// What brings a database from one version to the next: the first makes it from nothing.
-const MIGRATIONS: [&str; SCHEMA as usize] = [include_str!("migrations/1.sql")];
+const MIGRATIONS: [&str; SCHEMA as usize] =
+    [concat!(include_str!("migrations/1.sql"), include_str!("migrations/1_submit.sql"))];
 
 /// Brings the schema up to this version. Safe when many nodes start together: one does it, the others wait.
 pub(super) fn migrate(link: &mut Link) -> Result<(), StoreError> {

@@ -13,12 +13,13 @@ use turnwise_core::event::Cursor;
 use turnwise_core::time::Time;
 
 use super::fetch::{Needs, found_surroundings};
+use super::handed_in::HandedIn;
 use super::link::{Link, Pending};
 use super::rows::Rows;
 use super::{LAST_EVENT, PostgresOptions, codec, last_cursor};
 use crate::group::{self, Commit, Health, Inbox, Request};
 use crate::ledger::{self, Working, blocks, hinted, last_of};
-use crate::store::{Committed, Outcome, StoreError};
+use crate::store::{Committed, Outcome, Receipt, StoreError, Sweep, Unit};
 
 pub(super) struct Writer {
     working: Working<Rows>,
@@ -61,12 +62,18 @@ impl Writer {
     }
 
     fn transaction(&mut self, group: &[Request]) -> Result<(Vec<Vec<Outcome>>, Committed), StoreError> {
-        let now = self.begin(group)?;
+        let mut handed_in = HandedIn::look(&mut self.working.backend.link, group)?;
+        let now = self.begin(group, &mut handed_in)?;
         let mut outcomes = Vec::with_capacity(group.len());
         for request in group {
             let mut answers = Vec::with_capacity(request.units.len());
             for unit in &request.units {
-                answers.push(ledger::execute(&mut self.working, unit, now)?);
+                answers.push(match unit {
+                    Unit::Sweep(Sweep::TakeIn) => {
+                        Ok(Receipt::Changed(handed_in.take_in(&mut self.working, now)?))
+                    }
+                    _ => ledger::execute(&mut self.working, unit, now)?,
+                });
             }
             outcomes.push(answers);
         }
@@ -99,12 +106,13 @@ impl Writer {
         backend.push("COMMIT", Vec::new());
         backend.send()?;
         self.last = cursor;
-        Ok((outcomes, Committed { cursor, at: now, events, ready }))
+        Ok((outcomes, Committed { cursor, at: now, events, ready, handed_in: false }))
     }
 
     /// Waits for the right to commit, and fetches what the units are about. The time of the commit.
-    fn begin(&mut self, group: &[Request]) -> Result<Time, StoreError> {
-        let needs = Needs::of(group);
+    fn begin(&mut self, group: &[Request], handed_in: &mut HandedIn) -> Result<Time, StoreError> {
+        let units = group.iter().flat_map(|request| &request.units).chain(handed_in.units());
+        let needs = Needs::of(units);
         if !self.working.backend.link.is_connected() {
             self.forget();
         }
@@ -121,7 +129,11 @@ impl Writer {
             },
         ];
         questions.extend(needs.jobs(tables));
+        let asks_handed_in = handed_in.question().map(|question| questions.push(question)).is_some();
         let mut answers = backend.link.send(&questions)?;
+        if asks_handed_in {
+            handed_in.keep(&answers.pop().unwrap_or_default())?;
+        }
         let (number, time) = match answers[1].first() {
             Some(row) => (codec::get::<i64>(row, 1)?, codec::time(row, 2)?),
             None => return Err(StoreError::Broken("the database gave no number".into())),

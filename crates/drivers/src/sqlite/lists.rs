@@ -96,7 +96,7 @@ pub(super) fn batch_jobs(
     let Some((last, opened)) =
         one(c, bounds, [batch.as_i64()], |row| Ok((row.get::<_, i64>(0)?, codec::time(row, 1)?)))?
     else {
-        return Ok(Found::Ids { ids: Vec::new(), next: None, after: None });
+        return Ok(Found::Ids { ids: Vec::new(), after: None });
     };
     // Ids grow with time and a batch is opened before its jobs, so its jobs lie between the two. Makers of ids may be
     // slow by less than an hour.
@@ -110,7 +110,7 @@ pub(super) fn batch_jobs(
     let headers = many(c, &sql, params![from, last, batch.as_i64(), limit as i64], codec::header)?;
     let after = (headers.len() == limit).then(|| headers.last().map(|header| header.id)).flatten();
     let ids = headers.iter().filter(|header| !header.flags.continuation).map(|header| header.id).collect();
-    Ok(Found::Ids { ids, next: None, after })
+    Ok(Found::Ids { ids, after })
 }
 
 pub(super) fn ended(c: &Connection, after: JobId, below: JobId, limit: usize) -> Result<Found, StoreError> {
@@ -122,12 +122,12 @@ pub(super) fn ended(c: &Connection, after: JobId, below: JobId, limit: usize) ->
     let (mut ids, mut last) = (Vec::new(), None);
     for (id, state) in &rows {
         if ids.len() == limit {
-            return Ok(Found::Ids { ids, next: None, after: last });
+            return Ok(Found::Ids { ids, after: last });
         }
         last = Some(*id);
         if State::from_number(*state).is_some_and(State::is_final) {
             ids.push(*id);
         }
     }
-    Ok(Found::Ids { ids, next: None, after: last.filter(|_| full) })
+    Ok(Found::Ids { ids, after: last.filter(|_| full) })
 }

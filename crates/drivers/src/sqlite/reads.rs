@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-use turnwise_core::ids::{BatchId, JobId, LineId};
+use turnwise_core::ids::{BatchId, JobId, LineId, SessionId};
 use turnwise_core::job::Header;
 use turnwise_core::lane::Lane;
 use turnwise_core::line::LineKey;
@@ -12,7 +12,8 @@ use turnwise_core::time::Time;
 
 use super::{Reader, codec, lists, schema::fault};
 use crate::store::{
-    Details, Found, JobRow, Message, Read, Ready, ReadyAnswer, ReadyJob, Secret, StepRecord, StoreError, Want,
+    Agenda, Details, Found, JobRow, LimitKey, Message, Read, Ready, ReadyAnswer, ReadyJob, Rules, Secret,
+    StepRecord, StoreError, Want,
 };
 
 /// Lines that a reader remembers, at most.
@@ -108,7 +109,7 @@ pub(super) fn read(reader: &mut Reader, what: &Read, now: Time) -> Result<Found,
             let lines = &mut reader.lines;
             Found::Jobs(headers.into_iter().map(|header| row(c, lines, header)).collect::<Result<_, _>>()?)
         }
-        Read::Due { by, limit } => due(c, *by, *limit)?,
+        Read::Agenda { by, limit } => Found::Agenda(agenda(c, now, by.unwrap_or(now), *limit)?),
         Read::BatchJobs { batch, after, limit } => lists::batch_jobs(reader, *batch, *after, *limit)?,
         Read::Ended { after, below, limit } => lists::ended(c, *after, *below, *limit)?,
         Read::Messages { queue, after, limit } => {
@@ -123,16 +124,23 @@ pub(super) fn read(reader: &mut Reader, what: &Read, now: Time) -> Result<Found,
     })
 }
 
+fn gauges(c: &Connection) -> Result<Vec<(LimitKey, u32)>, StoreError> {
+    let sql = "SELECT key, body FROM record WHERE space = 'gauge'";
+    many(c, sql, [], |row| Ok((codec::json(row, 0)?, codec::json(row, 1)?)))
+}
+
 /// What is not about jobs.
 fn settings(c: &Connection, what: &Read, now: Time) -> Result<Found, StoreError> {
     Ok(match what {
         Read::Kinds => Found::Kinds(records(c, "kind")?),
         Read::Schedules => Found::Schedules(records(c, "schedule")?),
         Read::Pauses => Found::Pauses(records(c, "pauses")?.pop().unwrap_or_default()),
-        Read::Gauges => {
-            let sql = "SELECT key, body FROM record WHERE space = 'gauge'";
-            Found::Gauges(many(c, sql, [], |row| Ok((codec::json(row, 0)?, codec::json(row, 1)?)))?)
-        }
+        Read::Gauges => Found::Gauges(gauges(c)?),
+        Read::Rules => Found::Rules(Rules {
+            kinds: records(c, "kind")?,
+            pauses: records(c, "pauses")?.pop().unwrap_or_default(),
+            gauges: gauges(c)?,
+        }),
         Read::Sessions => {
             let sql = "SELECT id, node, number, pools, kinds, opened, until FROM session ORDER BY id";
             Found::Sessions(many(c, sql, [], codec::session)?)
@@ -230,12 +238,13 @@ fn details(reader: &mut Reader, id: JobId) -> Result<Option<Details>, StoreError
     }))
 }
 
-fn due(c: &Connection, by: Time, limit: usize) -> Result<Found, StoreError> {
+fn agenda(c: &Connection, now: Time, by: Time, limit: usize) -> Result<Agenda, StoreError> {
     let sql = "SELECT id, at FROM job WHERE state IN (1, 4) ORDER BY at, id LIMIT ?1";
-    let rows = many(c, sql, [i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1)], |row| {
+    let first = many(c, sql, [i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1)], |row| {
         Ok((JobId::from_u64(codec::number(row, 0)?), codec::time(row, 1)?))
     })?;
-    let count = rows.iter().take(limit).take_while(|(_, at)| *at <= by).count();
-    let next = rows.get(count).map(|(_, at)| *at);
-    Ok(Found::Ids { ids: rows[..count].iter().map(|(id, _)| *id).collect(), next, after: None })
+    let sessions = many(c, "SELECT id, until FROM session ORDER BY id", [], |row| {
+        Ok((SessionId::from_u64(codec::number(row, 0)?), codec::time(row, 1)?))
+    })?;
+    Ok(Agenda::new((now, by), limit, &first, sessions, records(c, "schedule")?))
 }

@@ -89,7 +89,7 @@ impl Writer {
         }
         self.working.backend.commit()?;
         self.last = cursor;
-        Ok((outcomes, Committed { cursor, at: now, events, ready }))
+        Ok((outcomes, Committed { cursor, at: now, events, ready, handed_in: false }))
     }
 }
 

@@ -54,6 +54,8 @@ pub enum Read {
     },
     /// Every kind.
     Kinds,
+    /// The rules that planning follows.
+    Rules,
     /// Every session.
     Sessions,
     /// Every lease.
@@ -68,11 +70,11 @@ pub enum Read {
     Gauges,
     /// Jobs that a session runs.
     Running(SessionId),
-    /// Jobs that are due by a time, earliest first; and the time of the first that is not.
-    Due {
-        /// By when.
-        by: Time,
-        /// At most so many.
+    /// What time brings about next.
+    Agenda {
+        /// Due by when, if not by now.
+        by: Option<Time>,
+        /// At most so many due jobs.
         limit: usize,
     },
     /// Unfinished jobs of a batch, by id, after an id; looks at a bounded number of jobs.
@@ -145,6 +147,52 @@ pub struct OwnerRow {
     pub tallies: Vec<(Name, Tally)>,
 }
 
+/// What time brings about next: all that a sweep asks again and again, in one question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agenda {
+    /// The time on the store's clock.
+    pub now: Time,
+    /// Jobs that are due, earliest first.
+    pub due: Vec<JobId>,
+    /// When the first is due that is not.
+    pub next_due: Option<Time>,
+    /// When each session ends, unless it beats before.
+    pub sessions: Vec<(SessionId, Time)>,
+    /// Every schedule.
+    pub schedules: Vec<Schedule>,
+}
+
+impl Agenda {
+    /// From the first jobs that have a time, one more than are wanted.
+    pub(crate) fn new(
+        (now, by): (Time, Time),
+        limit: usize,
+        first: &[(JobId, Time)],
+        sessions: Vec<(SessionId, Time)>,
+        schedules: Vec<Schedule>,
+    ) -> Self {
+        let count = first.iter().take(limit).take_while(|(_, at)| *at <= by).count();
+        Agenda {
+            now,
+            due: first[..count].iter().map(|(id, _)| *id).collect(),
+            next_due: first.get(count).map(|(_, at)| *at),
+            sessions,
+            schedules,
+        }
+    }
+}
+
+/// The rules that planning follows: all that a scheduler asks again and again, in one question.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules {
+    /// Every kind.
+    pub kinds: Vec<Arc<Kind>>,
+    /// What is paused.
+    pub pauses: Pauses,
+    /// How many run, for each cap.
+    pub gauges: Vec<(LimitKey, u32)>,
+}
+
 /// Answers, one for each question.
 #[derive(Clone, Debug)]
 pub enum Found {
@@ -174,12 +222,14 @@ pub enum Found {
     Secret(Option<Secret>),
     /// Of `Gauges`.
     Gauges(Vec<(LimitKey, u32)>),
-    /// Of `Due`, `BatchJobs` and `Ended`.
+    /// Of `Rules`.
+    Rules(Rules),
+    /// Of `Agenda`.
+    Agenda(Agenda),
+    /// Of `BatchJobs` and `Ended`.
     Ids {
         /// The jobs.
         ids: Vec<JobId>,
-        /// `Due`: when the next one is due. The others: where to go on, or nothing if the end was reached.
-        next: Option<Time>,
         /// Where to go on, unless the end was reached.
         after: Option<JobId>,
     },

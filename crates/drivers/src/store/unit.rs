@@ -277,6 +277,9 @@ pub enum Sweep {
     Trim(Cursor),
     /// Unique keys and secrets that have ended are forgotten.
     Expire,
+    /// Some of what was handed in to the database itself becomes jobs; the answer says how many were looked at. Nothing,
+    /// where there is no way in but this contract.
+    TakeIn,
     /// The ticks of a schedule were dealt with. Passed over if the last one's job was not accepted, if somebody
     /// else dealt with them before, or if the schedule was changed or removed meanwhile.
     Ticked {

@@ -11,7 +11,7 @@ use turnwise_core::limits;
 use turnwise_core::name::Name;
 use turnwise_core::schedule::{Decision, KindRules, Planner, Target, Ticket};
 use turnwise_core::time::Time;
-use turnwise_drivers::store::{Committed, Found, Read, Ready, ReadyAnswer, Want};
+use turnwise_drivers::store::{Committed, Found, Pauses, Read, Ready, ReadyAnswer, Want};
 
 use super::ticket::{Report, Tickets, encode, kind_key, kind_queue, task_exchange};
 use crate::Error;
@@ -76,8 +76,8 @@ impl Scheduler {
 
     async fn load_settings(&mut self) -> Result<(), Error> {
         self.stale_settings = false;
-        let Found::Kinds(kinds) = self.inner.read(Read::Kinds).await? else { return Err(odd_answer()) };
-        for kind in kinds {
+        let Found::Rules(rules) = self.inner.read(Read::Rules).await? else { return Err(odd_answer()) };
+        for kind in rules.kinds {
             if self.kinds.insert(kind.name.clone(), kind.pool.clone()).is_none() {
                 self.inner.broker.declare(kind_queue(&kind.name)).await?;
             }
@@ -90,16 +90,15 @@ impl Scheduler {
             };
             self.planner.set_kind(&kind.name, rules);
         }
-        let Found::Pauses(pauses) = self.inner.read(Read::Pauses).await? else { return Err(odd_answer()) };
-        for target in self.paused.difference(&pauses.0) {
+        let Pauses(paused) = rules.pauses;
+        for target in self.paused.difference(&paused) {
             self.planner.set_paused(target, false);
         }
-        for target in pauses.0.difference(&self.paused) {
+        for target in paused.difference(&self.paused) {
             self.planner.set_paused(target, true);
         }
-        self.paused = pauses.0;
-        let Found::Gauges(gauges) = self.inner.read(Read::Gauges).await? else { return Err(odd_answer()) };
-        let running = gauges.iter().map(|(limit, running)| (&limit.kind, limit.key.as_ref(), *running));
+        self.paused = paused;
+        let running = rules.gauges.iter().map(|(limit, running)| (&limit.kind, limit.key.as_ref(), *running));
         self.planner.set_all_running(running);
         Ok(())
     }

@@ -18,12 +18,14 @@ use crate::flow::schedule::Scheduler;
 use crate::flow::ticket::{decode, report_queue};
 use crate::loops::said;
 
-/// How often lost hints and lost tickets are looked for.
+/// How often lost hints are looked for.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long to wait before a lease that somebody else has is asked for again, at most.
 const TICK: Duration = Duration::from_millis(500);
-/// Ticks between two looks at kinds, pauses and what runs, in case a hint was lost.
-const SETTINGS: u32 = 4;
-/// Ticks between two looks at the weights of owners, of which there may be many.
-const WEIGHTS: u32 = 60;
+/// Looks between two looks at kinds, pauses and what runs, in case a hint was lost.
+const SETTINGS: u32 = 2;
+/// Looks between two looks at the weights of owners, of which there may be many.
+const WEIGHTS: u32 = 16;
 /// Hints and reports taken in before planning goes on.
 const TAKEN: usize = 256;
 
@@ -94,9 +96,9 @@ async fn lead(
     let mut scheduler = Scheduler::new(inner.clone());
     scheduler.load().await?;
     let mut renew_at = inner.runtime.now() + span / 3;
-    let mut tick_at = inner.runtime.now();
+    let mut look_at = inner.runtime.now();
     let mut wake: Option<Time> = None;
-    let mut ticks = 0_u32;
+    let mut looks = 0_u32;
     loop {
         let now = inner.runtime.now();
         if now >= renew_at {
@@ -108,18 +110,18 @@ async fn lead(
                 Err(error) => tracing::warn!(%error, "the scheduler's lease was not renewed; trying again"),
             }
         }
-        // Not only at a tick: the next wake-up is when the first ticket is too old, and would be now for ever.
+        // Not only at a look: the next wake-up is when the first ticket is too old, and would be now for ever.
         scheduler.expire(now);
-        if now >= tick_at {
-            tick_at = now + TICK;
-            ticks += 1;
-            if ticks.is_multiple_of(SETTINGS) {
-                scheduler.mistrust_hints(ticks.is_multiple_of(WEIGHTS));
+        if now >= look_at {
+            look_at = now + LOOK;
+            looks += 1;
+            if looks.is_multiple_of(SETTINGS) {
+                scheduler.mistrust_hints(looks.is_multiple_of(WEIGHTS));
             }
             scheduler.look_for_forgotten().await?;
         }
         wake = scheduler.step().await?.or(wake.filter(|wake| *wake > now));
-        let until = wake.unwrap_or(Time::MAX).min(tick_at).min(renew_at);
+        let until = wake.unwrap_or(Time::MAX).min(look_at).min(renew_at);
         tokio::select! {
             biased;
             () = said(stop) => return Ok(()),

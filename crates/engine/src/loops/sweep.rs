@@ -13,7 +13,9 @@ use turnwise_core::ids::{BatchId, JobId, first_id_at};
 use turnwise_core::job::State;
 use turnwise_core::limits;
 use turnwise_core::time::Time;
-use turnwise_drivers::store::{Committed, Control, Found, Read, Ready, ReadyAnswer, Sweep, Tail, Unit};
+use turnwise_drivers::store::{
+    Agenda, Committed, Control, Found, Read, Ready, ReadyAnswer, Receipt, Sweep, Tail, Unit,
+};
 
 use crate::Error;
 use crate::engine::{Inner, odd_answer};
@@ -21,8 +23,10 @@ use crate::loops::member::rescue_from;
 use crate::loops::said;
 use crate::schedules;
 
-/// How often dead sessions and cancelled batches are looked for.
-const TICK: Duration = Duration::from_millis(500);
+/// How long until the next look, at most: something may have come whose hint was lost.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long to wait after a sweep that failed.
+const AGAIN: Duration = Duration::from_millis(500);
 /// How often old work is looked for.
 const SLOW: Duration = Duration::from_secs(30);
 /// Jobs in one commit of a sweep.
@@ -33,6 +37,9 @@ const ROUNDS: usize = 20;
 struct Sweeper {
     inner: Arc<Inner>,
     cancelled: BTreeSet<BatchId>,
+    /// Something may have been handed in to the database itself. A store that can be handed something says it again and
+    /// again, so a lost hint is no loss.
+    handed_in: bool,
     /// Where the look through old batches goes on.
     batches: Option<BatchId>,
     /// Where the look through old jobs goes on.
@@ -46,37 +53,38 @@ pub(crate) async fn run(
     mut leading: watch::Receiver<bool>,
 ) {
     let mut hints = inner.store.watch();
-    let mut sweeper =
-        Sweeper { inner: inner.clone(), cancelled: BTreeSet::new(), batches: None, jobs: JobId::from_u64(0) };
-    let (mut tick_at, mut slow_at) = (Time::ZERO, Time::ZERO);
-    let mut wake = Time::ZERO;
+    let mut sweeper = Sweeper {
+        inner: inner.clone(),
+        cancelled: BTreeSet::new(),
+        handed_in: true,
+        batches: None,
+        jobs: JobId::from_u64(0),
+    };
+    let mut slow_at = Time::ZERO;
     loop {
-        if *leading.borrow_and_update() {
+        let wait = if *leading.borrow_and_update() {
             let now = inner.runtime.now();
-            let swept = sweeper.sweep(now >= tick_at, now >= slow_at).await;
-            if now >= tick_at {
-                tick_at = now + TICK;
-            }
-            if now >= slow_at {
+            let slow = now >= slow_at;
+            if slow {
                 slow_at = now + SLOW;
             }
-            wake = match swept {
-                Ok(next) => next.map_or(tick_at, |wait| (inner.runtime.now() + wait).min(tick_at)),
+            match sweeper.sweep(slow).await {
+                Ok(wait) => wait.unwrap_or(LOOK).min(LOOK),
                 Err(error) => {
                     tracing::warn!(%error, "the sweep failed; it goes on");
-                    now + TICK
+                    AGAIN
                 }
-            };
+            }
         } else {
-            wake = wake.max(inner.runtime.now() + TICK);
-        }
+            LOOK
+        };
         tokio::select! {
             biased;
             () = said(&mut stop) => return,
             changed = leading.changed() => if changed.is_err() { return },
-            hint = wait_for_news(&mut hints, &mut sweeper.cancelled) => if !hint { return },
-            () = inner.hub.schedules.notified() => tick_at = Time::ZERO,
-            () = inner.runtime.sleep_until(wake) => {}
+            hint = wait_for_news(&mut hints, &mut sweeper) => if !hint { return },
+            () = inner.hub.schedules.notified() => {}
+            () = inner.runtime.sleep_until(inner.runtime.now() + wait) => {}
         }
     }
 }
@@ -84,16 +92,17 @@ pub(crate) async fn run(
 /// Waits for a commit that the sweep must know of. `false` means that the store was closed.
 async fn wait_for_news(
     hints: &mut tokio::sync::broadcast::Receiver<Arc<Committed>>,
-    cancelled: &mut BTreeSet<BatchId>,
+    sweeper: &mut Sweeper,
 ) -> bool {
     loop {
         match hints.recv().await {
             Ok(committed) => {
-                let mut news = false;
+                let mut news = committed.handed_in;
+                sweeper.handed_in |= committed.handed_in;
                 for event in &committed.events {
                     match event {
                         Event::Job { state: State::Scheduled | State::Retrying, .. } => news = true,
-                        Event::BatchCancelled(batch) => news |= cancelled.insert(*batch),
+                        Event::BatchCancelled(batch) => news |= sweeper.cancelled.insert(*batch),
                         _ => {}
                     }
                 }
@@ -109,14 +118,18 @@ async fn wait_for_news(
 
 impl Sweeper {
     /// Sweeps what is due. How long until something is due again.
-    async fn sweep(&mut self, tick: bool, slow: bool) -> Result<Option<Duration>, Error> {
-        let mut wait = self.ripen().await?;
+    async fn sweep(&mut self, slow: bool) -> Result<Option<Duration>, Error> {
+        let agenda = self.ripen().await?;
+        let now = agenda.now;
         self.cancel_batches().await?;
-        if tick {
-            self.rescue().await?;
-            let next_tick = schedules::tick(&self.inner).await?;
-            wait = wait.into_iter().chain(next_tick).min();
+        self.take_in().await?;
+        // Jobs of sessions that have ended are taken from them.
+        let (ended, alive): (Vec<_>, Vec<_>) =
+            agenda.sessions.into_iter().partition(|(_, until)| *until <= now);
+        for (session, _) in ended {
+            rescue_from(&self.inner, session).await?;
         }
+        let next_tick = schedules::tick(&self.inner, agenda.schedules, now).await?;
         if slow {
             self.look_at_batches().await?;
             self.forget_jobs().await?;
@@ -124,32 +137,39 @@ impl Sweeper {
             self.inner.commit_one(Unit::Sweep(Sweep::Expire)).await?;
             self.alarm().await?;
         }
-        Ok(wait)
+        let next_end = alive.into_iter().map(|(_, until)| until).min();
+        let next = agenda.next_due.into_iter().chain(next_tick).chain(next_end).min();
+        Ok(next.map(|next| next.since(now)))
     }
 
-    /// Jobs that are due become ready. How long until the next is.
-    async fn ripen(&mut self) -> Result<Option<Duration>, Error> {
-        for _ in 0..ROUNDS {
-            let by = self.inner.store_time().await?;
-            let Found::Ids { ids, next, .. } = self.inner.read(Read::Due { by, limit: CHUNK }).await? else {
-                return Err(odd_answer());
-            };
-            if ids.is_empty() {
-                return Ok(next.map(|next| next.since(by)));
+    /// Jobs that are due become ready. What time brings about next.
+    async fn ripen(&mut self) -> Result<Agenda, Error> {
+        let mut rounds = 0;
+        loop {
+            let read = Read::Agenda { by: None, limit: CHUNK };
+            let Found::Agenda(mut agenda) = self.inner.read(read).await? else { return Err(odd_answer()) };
+            if agenda.due.is_empty() {
+                return Ok(agenda);
             }
-            self.inner.commit_one(Unit::Sweep(Sweep::Ripen(ids))).await?;
+            self.inner.commit_one(Unit::Sweep(Sweep::Ripen(std::mem::take(&mut agenda.due)))).await?;
+            rounds += 1;
+            if rounds == ROUNDS {
+                // The rest is due now.
+                agenda.next_due = Some(agenda.now);
+                return Ok(agenda);
+            }
         }
-        Ok(Some(Duration::ZERO))
     }
 
-    /// Jobs of sessions that have ended are taken from them.
-    async fn rescue(&mut self) -> Result<(), Error> {
-        let now = self.inner.store_time().await?;
-        let Found::Sessions(sessions) = self.inner.read(Read::Sessions).await? else {
-            return Err(odd_answer());
-        };
-        for session in sessions.into_iter().filter(|session| session.until <= now) {
-            rescue_from(&self.inner, session.id).await?;
+    /// What was handed in to the database itself becomes jobs.
+    async fn take_in(&mut self) -> Result<(), Error> {
+        while std::mem::take(&mut self.handed_in) {
+            let taken = self
+                .inner
+                .commit_one(Unit::Sweep(Sweep::TakeIn))
+                .await
+                .inspect_err(|_| self.handed_in = true)?;
+            self.handed_in = matches!(taken, Receipt::Changed(count) if count > 0);
         }
         Ok(())
     }

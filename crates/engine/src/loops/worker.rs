@@ -13,7 +13,7 @@ use crate::loops::said;
 use crate::worker::Crew;
 
 /// How often a worker repeats what it last said, in case it was lost.
-const RESTATE: Duration = Duration::from_secs(1);
+const RESTATE: Duration = Duration::from_secs(2);
 /// How long to wait before a queue that failed is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
 

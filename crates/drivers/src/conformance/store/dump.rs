@@ -15,8 +15,8 @@ use turnwise_core::tally::Tally;
 use turnwise_core::time::Time;
 
 use crate::store::{
-    Blob, Details, Filter, Found, JobRow, LimitKey, OwnerRow, Read, Ready, ReadyAnswer, ReadyJob, Session,
-    Store, Tail, Want,
+    Blob, Details, Filter, Found, JobRow, LimitKey, OwnerRow, Read, Ready, ReadyAnswer, ReadyJob, Rules,
+    Session, Store, Tail, Want,
 };
 
 /// More than any rule makes of anything.
@@ -76,8 +76,13 @@ impl Dump {
         if let Found::Gauges(gauges) = read(store, Read::Gauges).await {
             dump.gauges = gauges.into_iter().collect();
         }
-        if let Found::Ids { ids, .. } = read(store, Read::Due { by: Time::MAX, limit: MANY }).await {
-            dump.due = ids;
+        if let Found::Rules(Rules { kinds, pauses, gauges }) = read(store, Read::Rules).await {
+            assert_eq!(gauges.into_iter().collect::<BTreeMap<_, _>>(), dump.gauges, "rules know what runs");
+            dump.rest.push(format!("{kinds:?} {pauses:?}"));
+        }
+        let all = Read::Agenda { by: Some(Time::MAX), limit: MANY };
+        if let Found::Agenda(agenda) = read(store, all).await {
+            dump.due = agenda.due;
         }
         if let Found::Sessions(sessions) = read(store, Read::Sessions).await {
             dump.sessions = sessions;

@@ -16,9 +16,9 @@ use crate::store::{
 };
 
 async fn due(world: &World, by: Time, limit: usize) -> (Vec<JobId>, Option<Time>) {
-    match world.read(Read::Due { by, limit }).await {
-        Found::Ids { ids, next, .. } => (ids, next),
-        other => panic!("ids were asked for: {other:?}"),
+    match world.read(Read::Agenda { by: Some(by), limit }).await {
+        Found::Agenda(agenda) => (agenda.due, agenda.next_due),
+        other => panic!("an agenda was asked for: {other:?}"),
     }
 }
 
