@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod cargo;
+mod dist;
 mod docs;
 mod gate;
 mod packages;
@@ -36,6 +37,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Builds the program for others: one archive with everything that belongs to it.
+    Dist(dist::Options),
     /// The servers of a fleet on this machine: PostgreSQL, RabbitMQ and Redis.
     #[command(subcommand)]
     Servers(servers::Action),
@@ -72,6 +75,7 @@ fn obey(command: Command) -> Result<()> {
         Command::Test(options) => gate::run(&root, &options),
         Command::Tidy => tidy::run(&root),
         Command::Docs { check } => docs::run(&root, check),
+        Command::Dist(options) => dist::run(&root, &target(&root), &options),
         Command::Servers(action) => servers::run(&target(&root), &action),
         Command::Sim(passed) => cargo::run(&root, &passed.after(&SIM)),
         Command::Bench(passed) => cargo::run(&root, &passed.after(&BENCH)),

@@ -2,10 +2,12 @@
 //!
 //! Nothing in here judges. Everything can be made from a text, so every rule is tested without a disk.
 
+pub(crate) mod compose;
 pub(crate) mod items;
 pub(crate) mod manifest;
 pub(crate) mod markdown;
 pub(crate) mod mask;
+pub(crate) mod program;
 pub(crate) mod tree;
 
 pub(crate) use tree::{File, Tree};

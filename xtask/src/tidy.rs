@@ -5,8 +5,11 @@
 
 mod allow_reason;
 mod code_map;
+mod compose;
 mod core_dependencies;
 mod crate_docs;
+mod deployed_commands;
+mod deployed_variables;
 mod exceptions;
 mod file_length;
 mod function_length;
@@ -53,8 +56,11 @@ impl Finding {
 const RULES: &[Rule] = &[
     allow_reason::RULE,
     code_map::RULE,
+    compose::RULE,
     core_dependencies::RULE,
     crate_docs::RULE,
+    deployed_commands::RULE,
+    deployed_variables::RULE,
     file_length::RULE,
     function_length::RULE,
     layers::RULE,

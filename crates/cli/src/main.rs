@@ -26,7 +26,7 @@ use settings::{Flags, Layers};
 /// `turnwise up` runs an engine on a data directory. The other commands talk to it, on the same machine:
 /// `turnwise submit echo '{"hello":"world"}' --wait`, `turnwise jobs`, `turnwise watch`.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true, after_help = AFTER)]
+#[command(name = "turnwise", version, propagate_version = true, after_help = AFTER)]
 struct Cli {
     #[command(flatten)]
     home: Home,
