@@ -52,6 +52,13 @@ pub const LINES_IN_MEMORY: usize = 16_384;
 pub const WINDOW_PER_LINE: usize = 1_024;
 /// Jobs that the planner knows ahead in all lines together.
 pub const WINDOW_TOTAL: usize = 65_536;
+/// Claims that a pool of one worker may hold beyond its slots, however short its jobs are.
+pub const CLAIMS_AHEAD: u32 = 256;
+/// How much work a pool claims ahead: what its slots do in this time, as far as one can tell from its last runs.
+pub const AHEAD: Duration = Duration::from_millis(5);
+/// A claim that has waited this long for a slot is given back: what ran before it took longer than expected, and
+/// another worker may be free.
+pub const AHEAD_PATIENCE: Duration = Duration::from_millis(50);
 /// Tickets in one message.
 pub const TICKETS_PER_MESSAGE: usize = 256;
 /// Missed cron ticks that are caught up at most.

@@ -3,7 +3,8 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,7 +34,8 @@ pub struct Context {
 pub(crate) struct Run {
     pub(crate) inner: Arc<Inner>,
     pub(crate) claimed: Box<Claimed>,
-    pub(crate) deadline: Option<Time>,
+    /// When its handler began.
+    started: OnceLock<Time>,
     pub(crate) signal: Signal,
     fanout: Mutex<Submission>,
     steps: tokio::sync::Mutex<Option<Vec<StepRecord>>>,
@@ -90,15 +92,29 @@ impl Signal {
 
 impl Run {
     pub(crate) fn new(inner: Arc<Inner>, claimed: Box<Claimed>) -> Self {
-        let deadline = claimed.deadline.map(|span| inner.runtime.now() + span);
         Run {
             inner,
             claimed,
-            deadline,
+            started: OnceLock::new(),
             signal: Signal::default(),
             fanout: Mutex::default(),
             steps: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// The handler begins: from now on its time runs.
+    pub(crate) fn begin(&self) {
+        self.started.get_or_init(|| self.inner.runtime.now());
+    }
+
+    /// When the handler must have ended, if it must.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.started.get().zip(self.claimed.deadline).map(|(started, span)| *started + span)
+    }
+
+    /// How long the handler has taken, if it began.
+    pub(crate) fn taken(&self) -> Option<Duration> {
+        self.started.get().map(|started| self.inner.runtime.now().since(*started))
     }
 
     pub(crate) fn id(&self) -> JobId {
@@ -168,7 +184,7 @@ impl Context {
 
     /// When the handler must have ended, if it must.
     pub fn deadline(&self) -> Option<Time> {
-        self.run.deadline
+        self.run.deadline()
     }
 
     /// Whether the handler should stop: somebody cancelled the job, or the process shuts down.

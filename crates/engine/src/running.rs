@@ -59,6 +59,7 @@ impl Running {
             return Ok(running);
         }
         spawn(Box::pin(worker::report(crew.clone(), stopped.clone())));
+        spawn(Box::pin(worker::give_back(crew.clone(), stopped.clone())));
         spawn(Box::pin(worker::watch_trust(crew.clone(), stopped.clone())));
         spawn(Box::pin(settle::run(crew.clone())));
         for (kind, _) in inner.registry.kinds() {

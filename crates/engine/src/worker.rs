@@ -1,17 +1,20 @@
 //! The crew: what this process runs at the moment, its slots, and what it has to tell the scheduler.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use tokio::sync::{Notify, watch};
 use turnwise_core::ids::JobId;
+use turnwise_core::limits;
 use turnwise_core::name::Name;
 use turnwise_core::time::Time;
 use turnwise_drivers::store::{Submission, Verdict};
 
 use crate::context::Run;
 use crate::engine::Inner;
+use crate::flow::handle;
 use crate::flow::ticket::{Report, Ticket};
 use crate::handler::Handler;
 
@@ -30,6 +33,8 @@ pub(crate) struct Crew {
     pub(crate) ended: Notify,
     /// Something is to be reported.
     pub(crate) news: Notify,
+    /// Something was claimed ahead.
+    pub(crate) waiting: Notify,
     /// No run and nothing to commit any more.
     pub(crate) idle: Notify,
     /// No new work from now on.
@@ -59,6 +64,13 @@ struct State {
 }
 
 impl State {
+    /// A run has ended; that is to be committed.
+    fn end(&mut self, finished: Finished) {
+        self.running.remove(&finished.run.key());
+        self.unsettled.insert(finished.run.key());
+        self.finished.push(finished);
+    }
+
     fn is_idle(&self) -> bool {
         self.running.is_empty() && self.unsettled.is_empty() && self.claiming.is_empty()
     }
@@ -70,6 +82,40 @@ struct Slots {
     busy: u32,
     /// Being claimed.
     claiming: u32,
+    /// Claimed ahead: each starts as soon as a slot is free.
+    ahead: VecDeque<Ahead>,
+    /// How long a run takes, on average over the last ones.
+    pace: Option<Duration>,
+}
+
+/// A claim that waits for a slot.
+struct Ahead {
+    run: Arc<Run>,
+    since: Time,
+}
+
+impl Slots {
+    fn new(total: u32) -> Self {
+        Slots { total, busy: 0, claiming: 0, ahead: VecDeque::new(), pace: None }
+    }
+
+    /// How many claims may be held: one for each slot, and what the slots will have done in a few milliseconds. The way
+    /// from a free slot to the next claim is about as long; with short jobs the slots would wait most of the time.
+    fn room(&self) -> u32 {
+        let Some(pace) = self.pace else { return self.total };
+        let ahead = u128::from(self.total) * limits::AHEAD.as_nanos() / pace.as_nanos().max(1);
+        self.total + u32::try_from(ahead).unwrap_or(u32::MAX).min(limits::CLAIMS_AHEAD)
+    }
+
+    /// Claims that are held.
+    fn held(&self) -> u32 {
+        self.busy + self.ahead.len() as u32
+    }
+
+    /// A run took so long.
+    fn learn(&mut self, taken: Duration) {
+        self.pace = Some(self.pace.map_or(taken, |pace| (pace * 7 + taken) / 8));
+    }
 }
 
 impl Crew {
@@ -82,14 +128,15 @@ impl Crew {
                 kinds.insert(kind, Served { handler, pool, lease });
             }
         }
-        let slots = |total| Slots { total, busy: 0, claiming: 0 };
-        let pools = inner.registry.pools().into_iter().map(|(pool, total)| (pool, slots(total))).collect();
+        let pools = inner.registry.pools();
+        let pools = pools.into_iter().map(|(pool, total)| (pool, Slots::new(total))).collect();
         Crew {
             inner,
             kinds,
             state: Mutex::new(State { pools, ..State::default() }),
             ended: Notify::new(),
             news: Notify::new(),
+            waiting: Notify::new(),
             idle: Notify::new(),
             closing: watch::channel(false).0,
         }
@@ -103,8 +150,7 @@ impl Crew {
         *self.closing.borrow()
     }
 
-    /// Takes slots for the first of these tickets, as many as there are free ones, until their claims are
-    /// answered.
+    /// Takes room for the first of these tickets, as much as there is, until their claims are answered.
     pub(crate) fn reserve(&self, pool: &Name, tickets: &[Ticket]) -> usize {
         if self.is_closing() {
             return 0;
@@ -112,7 +158,7 @@ impl Crew {
         let mut state = self.lock();
         let state = &mut *state;
         let Some(slots) = state.pools.get_mut(pool) else { return 0 };
-        let free = slots.total.saturating_sub(slots.busy + slots.claiming) as usize;
+        let free = slots.room().saturating_sub(slots.held() + slots.claiming) as usize;
         let taken = free.min(tickets.len());
         slots.claiming += taken as u32;
         for (job, _) in &tickets[..taken] {
@@ -121,19 +167,28 @@ impl Crew {
         taken
     }
 
-    /// The claims were answered: reserved slots become busy, or free again. One look at the lock for all of them.
+    /// The claims were answered: reserved slots become busy, or free again. One look at the lock for all of them. The
+    /// first runs have a slot and are to be started; so many. The others wait for theirs.
     pub(crate) fn claimed(
         &self,
         pool: &Name,
         tickets: &[Ticket],
         runs: &[Arc<Run>],
         fill: impl FnOnce(&mut Report),
-    ) {
+    ) -> usize {
+        let now = self.inner.runtime.now();
         let mut state = self.lock();
         let state = &mut *state;
+        let mut starting = 0;
         if let Some(slots) = state.pools.get_mut(pool) {
             slots.claiming -= tickets.len() as u32;
-            slots.busy += runs.len() as u32;
+            starting = runs.len().min(slots.total.saturating_sub(slots.busy) as usize);
+            slots.busy += starting as u32;
+            let wait = |run: &Arc<Run>| Ahead { run: run.clone(), since: now };
+            slots.ahead.extend(runs[starting..].iter().map(wait));
+            if starting < runs.len() {
+                self.waiting.notify_one();
+            }
         }
         for (job, _) in tickets {
             if let Some(count) = state.claiming.get_mut(job) {
@@ -152,6 +207,7 @@ impl Crew {
             self.idle.notify_waiters();
             self.ended.notify_one();
         }
+        starting
     }
 
     /// Tickets that are handed back unclaimed.
@@ -160,25 +216,69 @@ impl Crew {
         self.news.notify_one();
     }
 
-    /// A handler has ended: its slot is free. One that was stopped from outside has decided nothing, unless it was
-    /// done all the same: its job is given back.
-    pub(crate) fn finished(&self, run: Arc<Run>, verdict: Verdict) {
+    /// A handler has ended: its slot is free for the next. One that was stopped from outside has decided nothing, unless
+    /// it was done all the same: its job is given back.
+    pub(crate) fn finished(self: &Arc<Self>, run: Arc<Run>, verdict: Verdict) {
         let verdict = match verdict {
             Verdict::Done(_) => verdict,
             _ if run.signal.is_aborted() => Verdict::Released,
             _ => verdict,
         };
         let submission = run.take_fanout();
+        let taken = run.taken();
         let pool = self.kinds.get(&run.claimed.line.kind).map(|served| &served.pool);
+        let mut next = None;
+        {
+            let mut state = self.lock();
+            let state = &mut *state;
+            if let Some(slots) = pool.and_then(|pool| state.pools.get_mut(pool)) {
+                if let Some(taken) = taken {
+                    slots.learn(taken);
+                }
+                next = match self.is_closing() {
+                    true => None,
+                    false => slots.ahead.pop_front(),
+                };
+                slots.busy = if next.is_some() { slots.busy } else { slots.busy.saturating_sub(1) };
+            }
+            state.end(Finished { run, verdict, submission });
+        }
+        self.ended.notify_one();
+        if let Some(Ahead { run, .. }) = next {
+            self.start(run);
+        }
+    }
+
+    /// Starts a run that has a slot.
+    pub(crate) fn start(self: &Arc<Self>, run: Arc<Run>) {
+        match self.kinds.get(&run.claimed.line.kind) {
+            Some(served) if !run.signal.is_aborted() => handle::start(self, run, &served.handler),
+            _ => self.finished(run, Verdict::Released),
+        }
+    }
+
+    /// Gives back what was claimed ahead and has waited too long for a slot; everything, if no new work is begun. When to
+    /// look again.
+    pub(crate) fn give_back(&self) -> Option<Time> {
+        let now = self.inner.runtime.now();
+        let closing = self.is_closing();
         let mut state = self.lock();
         let state = &mut *state;
-        state.running.remove(&run.key());
-        state.unsettled.insert(run.key());
-        if let Some(slots) = pool.and_then(|pool| state.pools.get_mut(pool)) {
-            slots.busy = slots.busy.saturating_sub(1);
+        let mut given_back = Vec::new();
+        for slots in state.pools.values_mut() {
+            let late = |ahead: &Ahead| closing || now.since(ahead.since) >= limits::AHEAD_PATIENCE;
+            let count = slots.ahead.iter().take_while(|ahead| late(ahead)).count();
+            given_back.extend(slots.ahead.drain(..count).map(|ahead| ahead.run));
         }
-        state.finished.push(Finished { run, verdict, submission });
-        self.ended.notify_one();
+        if !given_back.is_empty() {
+            self.ended.notify_one();
+        }
+        for run in given_back {
+            state.end(Finished { run, verdict: Verdict::Released, submission: Submission::default() });
+        }
+        let oldest =
+            state.pools.values().filter_map(|slots| slots.ahead.front()).map(|ahead| ahead.since).min();
+        oldest.map(|since| since + limits::AHEAD_PATIENCE)
     }
 
     /// What has ended and must be committed. Free slots are reported here and not by each handler: under load that
@@ -226,7 +326,7 @@ impl Crew {
         let number = state.report.number + 1;
         let mut report = std::mem::replace(&mut state.report, Report { number, ..Report::default() });
         report.number = number;
-        let free = |slots: &Slots| if closed { 0 } else { slots.total.saturating_sub(slots.busy) };
+        let free = |slots: &Slots| if closed { 0 } else { slots.room().saturating_sub(slots.held()) };
         report.free = state.pools.iter().map(|(pool, slots)| (pool.clone(), free(slots))).collect();
         report
     }

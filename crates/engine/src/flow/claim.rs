@@ -9,9 +9,8 @@ use turnwise_core::name::Name;
 use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 use turnwise_drivers::broker::{Consumer, Settled};
-use turnwise_drivers::store::{Claim, Outcome, Receipt, Unit, Verdict};
+use turnwise_drivers::store::{Claim, Outcome, Receipt, Unit};
 
-use super::handle;
 use super::ticket::{Report, Ticket, Tickets, decode};
 use crate::context::Run;
 use crate::loops::said;
@@ -71,7 +70,8 @@ async fn claim_all(crew: &Arc<Crew>, kind: &Name, tickets: &[Ticket]) {
     if served.lease.is_some() && term.is_none() {
         let rest =
             |report: &mut Report| report.blocked.extend(mine.iter().map(|&(job, v)| (job, v, now + REST)));
-        return crew.claimed(&served.pool, mine, &[], rest);
+        crew.claimed(&served.pool, mine, &[], rest);
+        return;
     }
     let session = liveness.session;
     let claim = |&(job, version): &Ticket| Unit::Claim(Claim { job, version, session, term });
@@ -108,7 +108,7 @@ fn begin(
             Err(refusal) => refused.push((ticket, refusal)),
         }
     }
-    crew.claimed(&served.pool, tickets, &runs, |report| {
+    let starting = crew.claimed(&served.pool, tickets, &runs, |report| {
         report.started.extend(started);
         for ((job, version), refusal) in refused {
             match rest_until(&refusal, now) {
@@ -121,12 +121,10 @@ fn begin(
     let mine =
         crew.inner.is_trusted() && crew.inner.liveness.borrow().is_some_and(|now| now.session == session);
     let held = served.lease.as_ref().is_none_or(|lease| crew.term(lease, now) == term);
-    for run in runs {
-        match mine && held {
-            true => handle::start(crew, run, &served.handler),
-            false => crew.finished(run, Verdict::Released),
-        }
+    if !(mine && held) {
+        runs.iter().for_each(|run| run.signal.abort());
     }
+    runs.into_iter().take(starting).for_each(|run| crew.start(run));
 }
 
 /// Until when a refused job's line rests; nothing if the job is not there to be claimed.

@@ -18,6 +18,7 @@ use crate::worker::Crew;
 pub(crate) fn start(crew: &Arc<Crew>, run: Arc<Run>, handler: &Handler) {
     let runtime = crew.inner.runtime.clone();
     let crew = crew.clone();
+    run.begin();
     match handler.clone() {
         Handler::Async(call) => runtime.spawn(Box::pin(async move {
             let context = Context { run: run.clone() };
@@ -70,7 +71,7 @@ fn span(run: &Run) -> tracing::Span {
 }
 
 async fn deadline(run: &Run) {
-    match run.deadline {
+    match run.deadline() {
         Some(time) => run.inner.runtime.sleep_until(time).await,
         None => std::future::pending().await,
     }

@@ -64,6 +64,22 @@ async fn send_report(crew: &Crew, leaving: bool) {
     }
 }
 
+/// Gives back what was claimed ahead when it has waited too long for a slot.
+pub(crate) async fn give_back(crew: Arc<Crew>, mut stop: watch::Receiver<bool>) {
+    let mut closing = crew.closing.subscribe();
+    loop {
+        let next = crew.give_back().unwrap_or(Time::MAX);
+        tokio::select! {
+            biased;
+            () = said(&mut stop) => return,
+            () = crew.waiting.notified() => {}
+            // Whoever closes it has gone when it cannot change any more.
+            changed = closing.changed() => if changed.is_err() { return },
+            () = crew.inner.runtime.sleep_until(next) => {}
+        }
+    }
+}
+
 /// Stops every handler when the session cannot be trusted any more.
 pub(crate) async fn watch_trust(crew: Arc<Crew>, mut stop: watch::Receiver<bool>) {
     let inner = &crew.inner;
