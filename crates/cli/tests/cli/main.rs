@@ -3,6 +3,8 @@
 
 mod door;
 mod failures;
+mod fleet;
 mod harness;
 mod life;
+mod nodes;
 mod operate;
