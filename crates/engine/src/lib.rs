@@ -38,6 +38,8 @@ mod context;
 mod control;
 mod engine;
 mod error;
+#[cfg(feature = "fleet")]
+mod examine;
 mod flow;
 mod handler;
 mod hub;
@@ -58,6 +60,8 @@ pub use config::Config;
 pub use context::Context;
 pub use engine::Engine;
 pub use error::Error;
+#[cfg(feature = "fleet")]
+pub use examine::examine;
 pub use flow::batch::{Batch, BatchHandle};
 pub use handler::Worker;
 pub use job::{Job, Submit};
@@ -83,6 +87,8 @@ pub use turnwise_core::refusal::Refusal;
 pub use turnwise_core::retry::{Class, Retry};
 pub use turnwise_core::schedule::Target;
 pub use turnwise_core::time::{Time, hours, millis, minutes, secs};
+#[cfg(feature = "fleet")]
+pub use turnwise_drivers::examine::{Finding, Health};
 #[cfg(feature = "fleet")]
 pub use turnwise_drivers::open::{FleetOptions, PostgresOptions, RabbitOptions, RedisOptions, remove_schema};
 pub use turnwise_drivers::open::{Inspection, backup, inspect};
