@@ -1,7 +1,11 @@
 //! Servers for a fleet: real ones, with a schema, a virtual host and a prefix that nobody else uses.
 
+use std::process::Stdio;
+
 use turnwise::PostgresOptions;
 use turnwise_servers::{Vhost, shared};
+
+use crate::harness::{Ran, program};
 
 /// A fleet that leaves nothing behind.
 pub(crate) struct Fleet {
@@ -37,6 +41,13 @@ impl Fleet {
         variables.retain(|(name, _)| differently.iter().all(|(other, _)| other != name));
         variables.extend(differently);
         variables
+    }
+
+    /// Runs a command to its end as a node of it would.
+    pub(crate) fn run(&self, arguments: &[&str], differently: &[(&str, &str)]) -> Ran {
+        let mut command = program();
+        command.args(arguments).envs(self.variables(differently)).stdin(Stdio::null());
+        Ran::of(&command.output().unwrap())
     }
 }
 
