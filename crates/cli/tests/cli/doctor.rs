@@ -63,6 +63,7 @@ fn all_that_is_bad_is_reported_soon_and_without_passwords() {
     let data = home.path().to_str().unwrap();
     let begin = Instant::now();
     let json = fleet.run(&["doctor", "--json", "--data", data], &differently);
+    // The limit is four seconds; a busy machine may be late.
     assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
     assert_eq!(json.code, 1, "{}{}", json.out, json.err);
     let report: Value = serde_json::from_str(&json.out).unwrap();
