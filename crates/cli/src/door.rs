@@ -92,6 +92,7 @@ fn router(door: Arc<Door>) -> Router {
         .route("/v1/resume", post(control::resume))
         .route("/v1/dead/replay", post(control::replay_dead))
         .route("/v1/kinds", get(overview::kinds))
+        .route("/v1/nodes", get(overview::nodes))
         .route("/v1/events", get(overview::events))
         .route("/v1/health", get(overview::health))
         .fallback(problem::no_such_page)

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use commands::{backup, batches, control, dead, doctor, jobs, overview, submit, up, watch};
+use commands::{backup, batches, control, dead, doctor, jobs, nodes, overview, submit, up, watch};
 use settings::{Flags, Layers};
 
 /// A durable work engine: every job gets its turn, once.
@@ -80,6 +80,8 @@ enum Command {
     Owners(overview::Owners),
     /// List the kinds of job that the engine knows.
     Kinds(overview::Kinds),
+    /// List the nodes with what they do, and the leases with their holders.
+    Nodes(nodes::Args),
     /// Let nothing of a kind, an owner, a batch or a lane start. What runs, runs on.
     Pause(control::What),
     /// End a pause.
@@ -125,6 +127,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Lanes(args) => overview::lanes(&args, &data()?)?,
         Command::Owners(args) => overview::owners(&args, &data()?)?,
         Command::Kinds(args) => overview::kinds(&args, &data()?)?,
+        Command::Nodes(args) => nodes::run(&args, &data()?)?,
         Command::Pause(what) => control::pause(&what, true, &data()?)?,
         Command::Resume(what) => control::pause(&what, false, &data()?)?,
         Command::Dead(args) => dead::run(&args, &data()?)?,

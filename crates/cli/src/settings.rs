@@ -38,9 +38,7 @@ pub(crate) struct Settings {
     pub(crate) keep_events: Duration,
     /// The largest database; 0 for no limit.
     pub(crate) most_bytes: u64,
-    /// Whether this process opens the door.
-    pub(crate) api: bool,
-    /// What the engine does.
+    /// What this process does.
     pub(crate) roles: Roles,
     /// The servers of a fleet; without them, everything is in the data directory.
     pub(crate) fleet: Option<FleetOptions>,
@@ -54,10 +52,8 @@ impl Settings {
 
     /// Checks every value.
     pub(crate) fn from_layers(layers: &Layers) -> anyhow::Result<Settings> {
-        let (api, roles) = layers.parsed("roles", roles)?;
         let settings = Settings {
-            api,
-            roles,
+            roles: layers.parsed("roles", roles)?,
             fleet: fleet(layers)?,
             data: layers.parsed("data", path)?,
             listen: layers.parsed("listen", address)?,
@@ -146,12 +142,12 @@ fn fleet(layers: &Layers) -> anyhow::Result<Option<FleetOptions>> {
     }))
 }
 
-/// Whether the door opens, and what the engine does.
-fn roles(text: &str) -> Result<(bool, Roles), String> {
-    let (mut api, mut roles) = (false, Roles { scheduler: false, worker: false });
+/// What this process does.
+fn roles(text: &str) -> Result<Roles, String> {
+    let mut roles = Roles::NONE;
     for role in text.split(',').map(str::trim) {
         match role {
-            "api" => api = true,
+            "api" => roles.api = true,
             "scheduler" => roles.scheduler = true,
             "worker" => roles.worker = true,
             _ => {
@@ -161,7 +157,7 @@ fn roles(text: &str) -> Result<(bool, Roles), String> {
             }
         }
     }
-    Ok((api, roles))
+    Ok(roles)
 }
 
 fn path(text: &str) -> Result<PathBuf, String> {

@@ -6,6 +6,8 @@ pub mod broker;
 pub mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+#[cfg(feature = "fleet")]
+pub mod examine;
 mod group;
 pub mod in_process;
 pub mod leases;

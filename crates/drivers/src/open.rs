@@ -3,8 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(feature = "fleet")]
+use crate::broker::Declare;
 use crate::broker::{Broker, BrokerError};
 use crate::clock::Clock;
+#[cfg(feature = "fleet")]
+use crate::examine::{Finding, Health};
 use crate::in_process::InProcessBroker;
 use crate::leases::{LeaseError, Leases};
 use crate::memory::MemoryStore;
@@ -24,6 +28,10 @@ pub use crate::sqlite::{Inspection, backup, inspect};
 use crate::sqlite::{SqliteOptions, SqliteStore};
 use crate::store::{Store, StoreError};
 use crate::store_leases::StoreLeases;
+#[cfg(feature = "fleet")]
+use crate::{postgres, rabbitmq, redis_leases};
+#[cfg(feature = "fleet")]
+use turnwise_core::name::Name;
 
 /// Which drivers run underneath. A profile picks drivers that fit together.
 #[derive(Clone, Debug)]
@@ -79,6 +87,29 @@ pub struct Drivers {
     pub leases: Arc<dyn Leases>,
     /// Nobody else can be using the store: whatever session it knows is over.
     pub alone: bool,
+}
+
+/// Looks for what is wrong with the servers of a fleet, all of them, without changing anything. `wanted` names the queues
+/// that nodes need for the kinds that are declared.
+#[cfg(feature = "fleet")]
+pub async fn examine(options: &FleetOptions, wanted: impl Fn(&[Name]) -> Vec<Declare>) -> Vec<Finding> {
+    let leases = async {
+        match &options.redis {
+            Some(redis) => redis_leases::examine::examine(redis).await,
+            None => Vec::new(),
+        }
+    };
+    let (store, broker, leases) = tokio::join!(
+        postgres::examine::examine(&options.postgres),
+        rabbitmq::examine::examine(&options.rabbitmq),
+        leases
+    );
+    let is_reached = broker.iter().any(|finding| finding.what == "reachable" && finding.health == Health::Ok);
+    let queues = match is_reached {
+        true => rabbitmq::examine::examine_queues(&options.rabbitmq, &wanted(&store.kinds)).await,
+        false => Vec::new(),
+    };
+    [store.findings, broker, queues, leases].concat()
 }
 
 /// Opens the drivers of a profile.

@@ -5,6 +5,7 @@
 //! follows what the others do.
 
 mod codec;
+pub(crate) mod examine;
 mod fetch;
 mod follow;
 mod handed_in;
@@ -39,6 +40,9 @@ use follow::Follower;
 use link::Link;
 use reads::LineCache;
 use writer::Writer;
+
+/// Connections of a node: one writes, two read, one follows.
+const CONNECTIONS: i64 = 4;
 
 /// Hints that a slow listener may be behind before it misses some.
 const HINTS: usize = 1_024;

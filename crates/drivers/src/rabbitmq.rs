@@ -8,6 +8,8 @@
 mod address;
 mod confirms;
 mod consumer;
+pub(crate) mod examine;
+mod greeting;
 mod link;
 mod publisher;
 mod topology;

@@ -5,6 +5,7 @@
 //! at most one is current whatever Redis says. A holder needs both: whoever is not in Redis any more is refused, and
 //! its term ends in the store as well, so that the next need not wait.
 
+pub(crate) mod examine;
 mod link;
 mod words;
 
@@ -53,28 +54,10 @@ pub struct RedisLeases {
 impl RedisLeases {
     /// Connects. What is wrong with the address or the password is found here, and not when the first lease is asked for.
     pub async fn connect(options: &RedisOptions, store: Arc<dyn Store>) -> Result<Self, LeaseError> {
-        let certificates = options.ca_file.as_ref().map(|path| {
-            fs::read(path).map_err(|error| {
-                failed(format!("cannot read the certificates in {}: {error}", path.display()))
-            })
-        });
-        let link = Link::new(&options.url, certificates.transpose()?)?;
+        let link = link(options)?;
         let leases = RedisLeases { link, prefix: options.prefix.clone(), judge: StoreLeases::new(store) };
         leases.link.ping().await?;
         Ok(leases)
-    }
-
-    /// What an operator should know about this server. Nothing if all is well.
-    pub async fn warnings(&self) -> Result<Vec<String>, LeaseError> {
-        let policy = self.link.eviction_policy().await?;
-        let evicts = policy.as_ref().is_some_and(|policy| policy != "noeviction");
-        let warning = policy.filter(|_| evicts).map(|policy| {
-            format!(
-                "Redis may throw leases away when its memory is full (maxmemory-policy is {policy}): holders would \
-                 stop for no reason. Set it to noeviction, or use another Redis for Turnwise"
-            )
-        });
-        Ok(warning.into_iter().collect())
     }
 
     fn key(&self, name: &Name) -> String {
@@ -173,6 +156,15 @@ impl Leases for RedisLeases {
     fn members(&self) -> Answer<'_, Result<Vec<Session>, LeaseError>> {
         self.judge.members()
     }
+}
+
+/// The way to the server that the options name.
+fn link(options: &RedisOptions) -> Result<Link, LeaseError> {
+    let certificates = options.ca_file.as_ref().map(|path| {
+        fs::read(path)
+            .map_err(|error| failed(format!("cannot read the certificates in {}: {error}", path.display())))
+    });
+    Link::new(&options.url, certificates.transpose()?)
 }
 
 /// A span as Redis wants it: it refuses none at all.

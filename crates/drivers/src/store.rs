@@ -24,8 +24,8 @@ pub use read::{
 };
 pub use receipt::{Claimed, Receipt, Submitted};
 pub use records::{
-    AttemptError, Blob, Failure, LimitKey, Message, NodeNumbers, Pauses, Progress, QueueState, Schedule,
-    Secret, Session, StepRecord,
+    AttemptError, Blob, Failure, LimitKey, Message, NodeNumbers, Pauses, Progress, QueueState, Roles,
+    Schedule, Secret, Session, StepRecord,
 };
 pub use unit::{
     Claim, Control, LaneChoice, LeaseUnit, NewBatch, NewJob, NewThen, QueueUnit, SessionUnit, Settle, Start,
@@ -68,6 +68,7 @@ pub struct Committed {
 ///   (`ready_is_in_submit_order`, `a_deep_line_hides_nobody`).
 /// - `tail` gives every event once, in commit order, and tells a reader whose cursor is too old
 ///   (`a_tail_misses_nothing`, `an_old_cursor_is_told`).
+/// - What a node does is known as long as its session is (`what_a_node_does_is_known_until_it_is_buried`).
 /// - Times are judged by the store's clock (`the_stores_clock_decides`).
 pub trait Store: Send + Sync {
     /// Executes units in order, many to one durable commit. `Err` means that none of them happened, or, after

@@ -188,16 +188,6 @@ async fn a_server_that_never_answers_is_given_up_and_no_password_is_shown() {
 }
 
 #[tokio::test]
-async fn a_redis_that_evicts_is_warned_about() {
-    let redis = Redis::start().unwrap();
-    let (leases, _) = on(&redis).await;
-    assert_eq!(leases.warnings().await.unwrap(), [""; 0]);
-    redis.tell("CONFIG SET maxmemory-policy allkeys-lru").unwrap();
-    let warnings = leases.warnings().await.unwrap();
-    assert!(warnings.len() == 1 && warnings[0].contains("allkeys-lru"), "{warnings:?}");
-}
-
-#[tokio::test]
 async fn an_encrypted_connection_needs_a_certificate_that_is_trusted() {
     let redis = Redis::start_encrypted().unwrap();
     let (url, authority) = redis.encrypted().unwrap();

@@ -9,6 +9,7 @@ use turnwise_drivers::clock::{Clock, SystemClock};
 #[cfg(feature = "fleet")]
 use turnwise_drivers::open::FleetOptions;
 use turnwise_drivers::open::Profile;
+use turnwise_drivers::store::Roles;
 
 use crate::Error;
 use crate::runtime::{Runtime, TokioRuntime};
@@ -29,21 +30,6 @@ pub struct Config {
     pub(crate) roles: Roles,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) clock: Arc<dyn Clock>,
-}
-
-/// What a started engine does. Whatever its roles, it takes submissions and answers questions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Roles {
-    /// Plans, when it holds the scheduler's lease.
-    pub scheduler: bool,
-    /// Runs jobs.
-    pub worker: bool,
-}
-
-impl Default for Roles {
-    fn default() -> Self {
-        Roles { scheduler: true, worker: true }
-    }
 }
 
 impl Config {

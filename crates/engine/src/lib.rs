@@ -38,11 +38,14 @@ mod context;
 mod control;
 mod engine;
 mod error;
+#[cfg(feature = "fleet")]
+mod examine;
 mod flow;
 mod handler;
 mod hub;
 mod job;
 mod loops;
+mod nodes;
 mod outcome;
 mod raw;
 mod running;
@@ -53,13 +56,16 @@ pub mod vault;
 mod view;
 mod worker;
 
-pub use config::{Config, Roles};
+pub use config::Config;
 pub use context::Context;
 pub use engine::Engine;
 pub use error::Error;
+#[cfg(feature = "fleet")]
+pub use examine::examine;
 pub use flow::batch::{Batch, BatchHandle};
 pub use handler::Worker;
 pub use job::{Job, Submit};
+pub use nodes::{LeaseView, NodeView, NodesView};
 pub use outcome::{Outcome, Stop};
 pub use raw::{Raw, RawBatch};
 pub use running::Running;
@@ -82,6 +88,8 @@ pub use turnwise_core::retry::{Class, Retry};
 pub use turnwise_core::schedule::Target;
 pub use turnwise_core::time::{Time, hours, millis, minutes, secs};
 #[cfg(feature = "fleet")]
+pub use turnwise_drivers::examine::{Finding, Health};
+#[cfg(feature = "fleet")]
 pub use turnwise_drivers::open::{FleetOptions, PostgresOptions, RabbitOptions, RedisOptions, remove_schema};
 pub use turnwise_drivers::open::{Inspection, backup, inspect};
-pub use turnwise_drivers::store::{Filter, JobRow, StoreError, Submitted};
+pub use turnwise_drivers::store::{Filter, JobRow, Roles, StoreError, Submitted};

@@ -36,12 +36,14 @@ impl Running {
     pub(crate) async fn start(engine: &Engine) -> Result<Self, Error> {
         let inner = engine.inner.clone();
         inner.declare_new_kinds().await?;
-        member::join(&inner).await?;
         let crew = Arc::new(Crew::new(inner.clone()));
         *inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner) = Some(crew.clone());
         let (stop, stopped) = watch::channel(false);
         let (leading, led) = watch::channel(false);
         let (guard, ended) = mpsc::channel(1);
+        let running = Running { engine: engine.clone(), crew: crew.clone(), stop, ended };
+        // Now that it runs: the session says what it does.
+        member::join(&inner).await?;
         let spawn = |task: Task| {
             let guard = guard.clone();
             inner.runtime.spawn(Box::pin(async move {
@@ -54,7 +56,6 @@ impl Running {
             spawn(Box::pin(scheduler::run(inner.clone(), stopped.clone(), leading)));
             spawn(Box::pin(sweep::run(inner.clone(), stopped.clone(), led)));
         }
-        let running = Running { engine: engine.clone(), crew: crew.clone(), stop, ended };
         if !roles.worker {
             return Ok(running);
         }

@@ -238,9 +238,15 @@ impl Vhost {
         let path = format!("/api/vhosts/{name}");
         let vhost = Vhost { url: format!("{base}/{name}"), management: management.to_owned(), path };
         vhost.ask("PUT", &vhost.path, "")?;
-        let rights = r#"{"configure":".*","write":".*","read":".*"}"#;
-        vhost.ask("PUT", &format!("/api/permissions/{name}/guest"), rights)?;
+        vhost.allow(".*", ".*", ".*")?;
         Ok(vhost)
+    }
+
+    /// What the account may make, write to and read from there: patterns of names.
+    pub fn allow(&self, configure: &str, write: &str, read: &str) -> Result<()> {
+        let rights = format!(r#"{{"configure":"{configure}","write":"{write}","read":"{read}"}}"#);
+        let path = self.path.replace("/api/vhosts/", "/api/permissions/");
+        self.ask("PUT", &format!("{path}/guest"), &rights)
     }
 
     /// Where it can be reached.

@@ -312,9 +312,9 @@ async fn main() -> anyhow::Result<()> {
     let config = fleet().unwrap_or_else(|| Config::embedded(directory.join("data")));
     let plans = std::env::var("VICTIM_ROLE").is_ok_and(|role| role == "scheduler");
     let roles = match std::env::var("VICTIM_ROLE").as_deref() {
-        Ok("scheduler") => Roles { scheduler: true, worker: false },
-        Ok("worker") => Roles { scheduler: false, worker: true },
-        _ => Roles { scheduler: true, worker: true },
+        Ok("scheduler") => Roles { scheduler: true, ..Roles::NONE },
+        Ok("worker") => Roles { worker: true, ..Roles::NONE },
+        _ => Roles { scheduler: true, worker: true, ..Roles::NONE },
     };
     let engine = Engine::open(config.node(format!("victim-{place}")).roles(roles)).await?;
     register(&engine, &log);

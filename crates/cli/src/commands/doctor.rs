@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::json;
+use turnwise::{FleetOptions, Health};
 
 use crate::Home;
 use crate::settings::{Layers, Settings};
@@ -18,47 +19,41 @@ pub(crate) struct Args {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-}
-
-/// How a check came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Verdict {
-    Ok,
-    /// It works, but somebody should know.
-    Warn,
-    /// It will not work.
-    Fail,
+    /// For which profile: embedded or fleet [default: embedded, or TURNWISE_PROFILE].
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<String>,
 }
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 struct Check {
-    verdict: Verdict,
-    what: &'static str,
+    verdict: Health,
+    what: String,
     says: String,
 }
 
 impl Check {
-    fn new(verdict: Verdict, what: &'static str, says: impl Into<String>) -> Check {
-        Check { verdict, what, says: says.into() }
+    fn new(verdict: Health, what: &str, says: impl Into<String>) -> Check {
+        Check { verdict, what: what.to_owned(), says: says.into() }
     }
 
-    fn ok(what: &'static str, says: impl Into<String>) -> Check {
-        Check::new(Verdict::Ok, what, says)
+    fn ok(what: &str, says: impl Into<String>) -> Check {
+        Check::new(Health::Ok, what, says)
     }
 
-    fn warn(what: &'static str, says: impl Into<String>) -> Check {
-        Check::new(Verdict::Warn, what, says)
+    fn warn(what: &str, says: impl Into<String>) -> Check {
+        Check::new(Health::Warn, what, says)
     }
 
-    fn fail(what: &'static str, says: impl Into<String>) -> Check {
-        Check::new(Verdict::Fail, what, says)
+    fn fail(what: &str, says: impl Into<String>) -> Check {
+        Check::new(Health::Fail, what, says)
     }
 }
 
 pub(crate) fn run(args: &Args, home: &Home) -> anyhow::Result<ExitCode> {
-    let layers = Layers::read(home.config.as_deref(), home.flags())?;
+    let mut flags = home.flags();
+    flags.extend(args.profile.iter().map(|profile| ("profile", profile.clone())));
+    let layers = Layers::read(home.config.as_deref(), flags)?;
     let checks = examine(&layers, &home.data()?);
     let settings: Vec<_> = layers
         .rows()
@@ -79,28 +74,46 @@ pub(crate) fn run(args: &Args, home: &Home) -> anyhow::Result<ExitCode> {
         show::line("");
         for check in &checks {
             let word = match check.verdict {
-                Verdict::Ok => "ok",
-                Verdict::Warn => "warn",
-                Verdict::Fail => "FAIL",
+                Health::Ok => "ok",
+                Health::Warn => "warn",
+                Health::Fail => "FAIL",
             };
-            show::line(format!("{word:<5} {:<10} {}", check.what, show::harmless(&check.says)));
+            show::line(format!("{word:<5} {:<20} {}", check.what, show::harmless(&check.says)));
         }
     }
-    let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
+    let failed = checks.iter().any(|check| check.verdict == Health::Fail);
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn examine(layers: &Layers, data: &Path) -> Vec<Check> {
-    let settings = match Settings::from_layers(layers) {
+    let settings = Settings::from_layers(layers);
+    let mut checks = vec![match &settings {
         Ok(_) => Check::ok("settings", "every value makes sense"),
         Err(error) => Check::fail("settings", format!("{error:#}")),
-    };
-    let mut checks = vec![settings];
+    }];
     checks.push(checks::directory(data));
     checks.push(checks::space(data));
     checks.push(checks::modes(data));
-    checks.push(checks::schema(data));
+    match settings.ok().and_then(|settings| settings.fleet) {
+        Some(servers) => checks.extend(examine_servers(&servers)),
+        None => checks.push(checks::schema(data)),
+    }
     checks.extend(checks::engine(data));
     checks.push(checks::clock(data));
     checks
+}
+
+/// Looks at the servers of a fleet, all of them at once.
+fn examine_servers(servers: &FleetOptions) -> Vec<Check> {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return vec![Check::fail("servers", format!("they cannot be looked at: {error}"))],
+    };
+    let found = runtime.block_on(turnwise::examine(servers));
+    // A server that never answers does not keep us.
+    runtime.shutdown_background();
+    let check = |finding: turnwise::Finding| {
+        Check::new(finding.health, &format!("{} {}", finding.server, finding.what), finding.says)
+    };
+    found.into_iter().map(check).collect()
 }

@@ -24,6 +24,9 @@ use crate::{log, show};
 /// How long the door may take to give its last answers.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
+/// How long the engine may take to say farewell to the store.
+const FAREWELL: Duration = Duration::from_secs(5);
+
 /// How long threads that will not stop may keep the process.
 const LAST_THREADS: Duration = Duration::from_secs(2);
 
@@ -88,7 +91,7 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     let allowed = Allowed { shell: settings.allow_shell, http: settings.allow_http };
     builtin::register(&engine, allowed, settings.slots);
     let (close, closing) = watch::channel(false);
-    let door = match settings.api || settings.fleet.is_none() {
+    let door = match settings.roles.api || settings.fleet.is_none() {
         true => Some(open_door(settings, &engine, allowed, closing).await?),
         false => None,
     };
@@ -111,7 +114,7 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     tracing::info!("stopping");
     show::aside("Stopping: running jobs may end, the others go on with the next start. Again stops at once.");
     tokio::select! {
-        () = stop(running, &close, serving) => {}
+        () = stop(engine, running, &close, serving) => {}
         () = signals.next() => {
             Place::remove(data);
             tracing::warn!("stopped at once: what ran is taken up again with the next start");
@@ -137,8 +140,10 @@ async fn open_door(
     Ok((Arc::new(Door { engine: engine.clone(), token, address, allowed, closing }), listener))
 }
 
-/// The door closes and the engine stops, side by side.
+/// The door closes and the engine stops, side by side. Then the session ends, so that other nodes see at once that this
+/// one has gone.
 async fn stop(
+    engine: Engine,
     running: Running,
     close: &watch::Sender<bool>,
     serving: Option<tokio::task::JoinHandle<std::io::Result<()>>>,
@@ -150,6 +155,8 @@ async fn stop(
     {
         serving.abort();
     }
+    // A request that will not end holds the engine too; then the session runs out by itself.
+    let _ = tokio::time::timeout(FAREWELL, engine.close()).await;
 }
 
 async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {

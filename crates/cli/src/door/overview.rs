@@ -1,4 +1,4 @@
-//! The listings that are not jobs: lanes, owners, kinds, events, and whether all is well.
+//! The listings that are not jobs: lanes, owners, kinds, nodes, events, and whether all is well.
 
 use std::future::{Future as _, poll_fn};
 use std::sync::Arc;
@@ -57,6 +57,10 @@ pub(crate) async fn kinds(State(door): State<Arc<Door>>) -> Answer {
     });
     let off = door.allowed.kinds().1.into_iter().map(|(kind, flag)| json!({"name": kind, "flag": flag}));
     Ok(Json(json!({"kinds": rows.collect::<Vec<Value>>(), "off": off.collect::<Vec<Value>>()})))
+}
+
+pub(crate) async fn nodes(State(door): State<Arc<Door>>) -> Answer {
+    Ok(Json(json!(door.engine.nodes().await?)))
 }
 
 fn with(mut row: Value, name: &str, value: Value) -> Value {

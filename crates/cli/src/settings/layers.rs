@@ -163,13 +163,23 @@ impl Layers {
     }
 }
 
-/// An address without who logs in, and how.
+/// An address without who logs in, and how. Where it is not clear what is what, nothing is shown.
 fn without_account(address: &str) -> String {
-    match (address.split_once("://"), address.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://[hidden]@{place}"),
-        // Whatever this is, it is not shown.
-        (None, _) if !address.is_empty() => "[hidden]".into(),
-        _ => address.to_owned(),
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return if address.is_empty() { String::new() } else { "[hidden]".into() };
+    };
+    let (account, place) = match rest.rsplit_once('@') {
+        // A password with a question mark, or an option with an at sign: nobody can tell.
+        Some((account, _)) if account.contains('?') => return format!("{scheme}://[hidden]"),
+        Some((_, place)) => ("[hidden]@", place),
+        None => ("", rest),
+    };
+    // Options may hold a password too.
+    match place.split_once('?') {
+        Some((place, options)) if !options.starts_with("sslmode=") || options.contains('&') => {
+            format!("{scheme}://{account}{place}?[hidden]")
+        }
+        _ => format!("{scheme}://{account}{place}"),
     }
 }
 
@@ -253,6 +263,14 @@ mod tests {
         assert_eq!(without_account("amqp://ada:se@cret@mq/"), "amqp://[hidden]@mq/");
         assert_eq!(without_account("redis://cache:6379/"), "redis://cache:6379/");
         assert_eq!(without_account("host=db password=secret"), "[hidden]");
+        assert_eq!(without_account("postgres://db/x?user=ada&password=secret"), "postgres://db/x?[hidden]");
+        assert_eq!(without_account("postgres://db/x?sslmode=require&password=s"), "postgres://db/x?[hidden]");
+        assert_eq!(without_account("postgres://db/x?password=sec@ret"), "postgres://[hidden]");
+        assert_eq!(without_account("postgres://ada:s?e@db/x"), "postgres://[hidden]");
+        assert_eq!(
+            without_account("postgres://a:b@db/x?sslmode=require"),
+            "postgres://[hidden]@db/x?sslmode=require"
+        );
         assert_eq!(without_account(""), "");
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    fn of(output: &Output) -> Ran {
+    pub(crate) fn of(output: &Output) -> Ran {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ran { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
     }
@@ -111,6 +111,15 @@ impl Up {
 
     /// An engine in this directory.
     pub(crate) fn on(data: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Up {
+        Up::until(data, arguments, variables, "Ctrl-C stops")
+    }
+
+    /// A node of a fleet that takes no requests.
+    pub(crate) fn without_a_door(data: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Up {
+        Up::until(data, arguments, variables, "without a door")
+    }
+
+    fn until(data: &Path, arguments: &[&str], variables: &[(&str, &str)], greeting: &str) -> Up {
         let mut command = program();
         command.arg("up").arg("--data").arg(data).args(arguments).envs(variables.iter().copied());
         if !arguments.contains(&"--listen") {
@@ -119,7 +128,7 @@ impl Up {
         command.stdout(Stdio::piped()).stderr(File::create(log_of(data)).unwrap());
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
-        let greeting = read_until(&mut out, "Ctrl-C stops");
+        let greeting = read_until(&mut out, greeting);
         Up { child, out, greeting, data: data.to_owned(), _home: None }
     }
 

@@ -1,8 +1,11 @@
 //! Drives the real program: one engine per test, in a directory and on a port of its own.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod doctor;
 mod door;
 mod failures;
+mod fleet;
 mod harness;
 mod life;
+mod nodes;
 mod operate;

@@ -13,7 +13,7 @@ use turnwise_core::refusal::Refusal;
 use turnwise_core::time::{millis, secs};
 
 use crate::leases::{LeaseError, Leases};
-use crate::store::{SessionUnit, Store, Unit, commit_one};
+use crate::store::{Roles, SessionUnit, Store, Unit, commit_one};
 
 /// Leases to be tested, over a store whose clock the test moves.
 pub trait LeasesFactory: Sized + Send {
@@ -172,7 +172,14 @@ pub async fn members_are_the_living<F: LeasesFactory>() {
     for number in 1..=3 {
         let node = name(&format!("node-{number}"));
         let (pools, kinds) = (BTreeMap::new(), BTreeSet::new());
-        let open = SessionUnit::Open { id: SessionId::from_u64(number), node, pools, kinds, span: SPAN };
+        let open = SessionUnit::Open {
+            id: SessionId::from_u64(number),
+            node,
+            pools,
+            kinds,
+            roles: Roles::default(),
+            span: SPAN,
+        };
         session(&factory, open).await;
     }
     assert_eq!(members(&factory).await, BTreeSet::from([1, 2, 3]));

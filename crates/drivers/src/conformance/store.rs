@@ -102,7 +102,7 @@ macro_rules! store_conformance {
                     a_late_worker_may_still_end_what_nobody_rescued a_poison_job_ends_dead
                     a_rescued_job_that_was_to_end_ends a_session_is_buried_when_it_runs_nothing
                     a_closed_session_has_not_died numbers_differ there_are_only_so_many_numbers
-                    numbers_go_on_after_reopen
+                    numbers_go_on_after_reopen what_a_node_does_is_known_until_it_is_buried
                 }
                 rights {
                     one_holder_at_a_time terms_only_grow_whatever_happens only_the_current_term_is_renewed

@@ -7,7 +7,7 @@ use turnwise_core::time::Time;
 
 use super::working::spaces;
 use super::{Backend, Trouble, Working};
-use crate::store::{Receipt, Session, SessionUnit};
+use crate::store::{Receipt, Roles, Session, SessionUnit};
 
 pub(super) fn session<B: Backend>(
     w: &mut Working<B>,
@@ -15,11 +15,11 @@ pub(super) fn session<B: Backend>(
     now: Time,
 ) -> Result<Receipt, Trouble> {
     match unit {
-        SessionUnit::Open { id, node, pools, kinds, span } => {
+        SessionUnit::Open { id, node, pools, kinds, roles, span } => {
             if w.get::<spaces::Sessions>(id)?.is_some() {
                 return Err(Refusal::Invalid(format!("session {id} exists: make a new id")).into());
             }
-            let number = take_number(w, *id)?;
+            let number = take_number(w, *id, *roles)?;
             let (node, pools, kinds) = (node.clone(), pools.clone(), kinds.clone());
             let session = Session { id: *id, node, number, pools, kinds, opened: now, until: now + *span };
             w.put::<spaces::Sessions>(*id, session);
@@ -41,8 +41,8 @@ pub(super) fn session<B: Backend>(
     }
 }
 
-/// The next number that no known session has.
-fn take_number<B: Backend>(w: &mut Working<B>, id: SessionId) -> Result<u16, Trouble> {
+/// The next number that no known session has, and with it what the node does.
+fn take_number<B: Backend>(w: &mut Working<B>, id: SessionId, roles: Roles) -> Result<u16, Trouble> {
     let mut numbers = w.get::<spaces::Numbers>(&())?.unwrap_or_default();
     let mut next = (1..=NODE_NUMBERS).map(|step| (numbers.last + step) % NODE_NUMBERS);
     let Some(number) = next.find(|number| !numbers.taken.contains_key(number)) else {
@@ -55,6 +55,7 @@ fn take_number<B: Backend>(w: &mut Working<B>, id: SessionId) -> Result<u16, Tro
     };
     numbers.last = number;
     numbers.taken.insert(number, id);
+    numbers.roles.insert(number, roles);
     w.put::<spaces::Numbers>((), numbers);
     Ok(number)
 }
@@ -70,6 +71,7 @@ pub(super) fn bury<B: Backend>(w: &mut Working<B>, id: SessionId, now: Time) -> 
     }
     let mut numbers = w.get::<spaces::Numbers>(&())?.unwrap_or_default();
     numbers.taken.remove(&session.number);
+    numbers.roles.remove(&session.number);
     w.put::<spaces::Numbers>((), numbers);
     w.remove::<spaces::Sessions>(&id)?;
     // The end of one that was closed was told when it was closed.

@@ -32,6 +32,7 @@ pub(super) fn read(rows: &Rows, what: &Read, now: Time) -> Found {
         Read::Owners { after, limit } => Found::Owners(owners(rows, after.as_ref(), *limit)),
         Read::Kinds => Found::Kinds(rows.kinds.values().cloned().collect()),
         Read::Sessions => Found::Sessions(rows.sessions.values().cloned().collect()),
+        Read::Roles => Found::Roles(rows.numbers.get(&()).cloned().unwrap_or_default().roles),
         Read::Leases => Found::Leases(rows.leases.values().cloned().collect()),
         Read::Pauses => Found::Pauses(rows.pauses.get(&()).cloned().unwrap_or_default()),
         Read::Schedules => Found::Schedules(rows.schedules.values().cloned().collect()),

@@ -52,15 +52,7 @@ pub(super) struct Link {
 impl Link {
     /// A link that connects when it is first used.
     pub(super) fn new(options: &PostgresOptions) -> Result<Self, StoreError> {
-        let mut config: Config = options.url.parse().map_err(|_| {
-            StoreError::Failed(
-                "the address of the database is not one: TURNWISE_POSTGRES looks like \
-                 postgres://user:password@host:5432/database"
-                    .into(),
-            )
-        })?;
-        config.connect_timeout(PATIENCE).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(PATIENCE);
-        config.application_name("turnwise");
+        let config = config(options).map_err(StoreError::Failed)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -145,12 +137,8 @@ impl Link {
                 Ok::<_, tokio_postgres::Error>(client)
             });
             match connected.await {
-                Ok(connected) => connected.map_err(|error| unreachable(config, &error)),
-                Err(_) => Err(StoreError::Failed(format!(
-                    "the database at {} accepted and did not answer within {} s: check TURNWISE_POSTGRES",
-                    host(config),
-                    PATIENCE.as_secs()
-                ))),
+                Ok(connected) => connected.map_err(|error| StoreError::Failed(unreachable(config, &error))),
+                Err(_) => Err(StoreError::Failed(silent(config, PATIENCE))),
             }
         })?;
         self.client = Some(client);
@@ -255,8 +243,19 @@ async fn bounded<T>(call: impl Future<Output = Result<T, tokio_postgres::Error>>
     }
 }
 
+/// How to connect. What cannot be read is not repeated: it may hold a password.
+pub(super) fn config(options: &PostgresOptions) -> Result<Config, String> {
+    let mut config: Config = options.url.parse().map_err(|_| {
+        "the address of the database is not one: TURNWISE_POSTGRES looks like \
+         postgres://user:password@host:5432/database"
+    })?;
+    config.connect_timeout(PATIENCE).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(PATIENCE);
+    config.application_name("turnwise");
+    Ok(config)
+}
+
 /// Where the database is, without anything secret.
-fn host(config: &Config) -> String {
+pub(super) fn host(config: &Config) -> String {
     let host = match config.get_hosts().first() {
         Some(tokio_postgres::config::Host::Tcp(name)) => name.clone(),
         Some(tokio_postgres::config::Host::Unix(path)) => path.display().to_string(),
@@ -266,10 +265,10 @@ fn host(config: &Config) -> String {
 }
 
 /// Why there is no connection, and what to change.
-fn unreachable(config: &Config, error: &tokio_postgres::Error) -> StoreError {
+pub(super) fn unreachable(config: &Config, error: &tokio_postgres::Error) -> String {
     let place = host(config);
     let user = config.get_user().unwrap_or("nobody");
-    let why = match error.code() {
+    match error.code() {
         Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
             format!(
                 "the database at {place} does not let `{user}` in: check user and password in TURNWISE_POSTGRES"
@@ -280,12 +279,17 @@ fn unreachable(config: &Config, error: &tokio_postgres::Error) -> StoreError {
             config.get_dbname().unwrap_or(user)
         ),
         _ => format!("the database at {place} cannot be reached ({}): check TURNWISE_POSTGRES", said(error)),
-    };
-    StoreError::Failed(why)
+    }
+}
+
+/// Somebody took the call and said nothing.
+pub(super) fn silent(config: &Config, waited: Duration) -> String {
+    let (place, waited) = (host(config), waited.as_secs());
+    format!("the database at {place} accepted and did not answer within {waited} s: check TURNWISE_POSTGRES")
 }
 
 /// What an error says, with its cause.
-fn said(error: &tokio_postgres::Error) -> String {
+pub(super) fn said(error: &tokio_postgres::Error) -> String {
     match (error.as_db_error(), std::error::Error::source(error)) {
         (Some(db), _) => db.message().to_owned(),
         (None, Some(source)) => source.to_string(),

@@ -15,7 +15,8 @@ use super::codec::{self, Decoded, batch_columns, header_columns, lane_columns, s
 use super::link::{Link, Pending};
 use super::{Reader, lists};
 use crate::store::{
-    Agenda, Details, Found, JobRow, Message, Read, Ready, ReadyAnswer, Rules, Secret, StepRecord, StoreError,
+    Agenda, Details, Found, JobRow, Message, NodeNumbers, Read, Ready, ReadyAnswer, Rules, Secret,
+    StepRecord, StoreError,
 };
 
 /// Lines that a reader remembers, at most.
@@ -167,6 +168,10 @@ fn settings(link: &mut Link, what: &Read) -> Result<Found, StoreError> {
         Read::Sessions => {
             let sql = concat!("SELECT ", session_columns!(), " FROM session ORDER BY id");
             Found::Sessions(many(link, sql, &[], codec::session)?)
+        }
+        Read::Roles => {
+            let numbers: Option<NodeNumbers> = records(link, "number")?.pop();
+            Found::Roles(numbers.unwrap_or_default().roles)
         }
         Read::Leases => Found::Leases(many(
             link,

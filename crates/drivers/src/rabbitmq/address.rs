@@ -52,6 +52,16 @@ impl Address {
         OwnedTLSConfig { identity: None, cert_chain: self.certificates.clone() }
     }
 
+    /// The virtual host.
+    pub(super) fn vhost(&self) -> &str {
+        &self.uri.vhost
+    }
+
+    /// Who logs in.
+    pub(super) fn user(&self) -> &str {
+        &self.uri.authority.userinfo.username
+    }
+
     /// Host and port, for people.
     pub(super) fn place(&self) -> String {
         format!("{}:{}", self.uri.authority.host, self.uri.authority.port)

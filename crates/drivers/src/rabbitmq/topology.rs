@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
-use lapin::{Connection, ExchangeKind};
+use lapin::{Channel, Connection, ExchangeKind};
 use turnwise_core::limits;
 use turnwise_core::name::Name;
 use turnwise_core::refusal::Refusal;
@@ -87,17 +87,9 @@ impl Topology {
             Some(406) => BrokerError::Mismatch(name.clone()),
             _ => lost(error),
         };
-        let kind = match declare.routing {
-            Routing::Direct => ExchangeKind::Direct,
-            Routing::Topic => ExchangeKind::Topic,
-            Routing::Fanout => ExchangeKind::Fanout,
-        };
-        // Always durable: one exchange may lead to both sorts of queues.
-        let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
-        let made = channel.exchange_declare(exchange.clone(), kind, options, FieldTable::default()).await;
+        let made = declare_exchange(&channel, &exchange, declare.routing).await;
         made.map_err(|error| refused(&error, &declare.exchange))?;
-        let options = QueueDeclareOptions { durable: declare.durable, ..QueueDeclareOptions::default() };
-        let made = channel.queue_declare(queue.clone(), options, arguments(declare.durable)).await;
+        let made = declare_queue(&channel, &queue, declare.durable).await;
         made.map_err(|error| refused(&error, &declare.queue))?;
         let (key, options) = (declare.key.as_str().into(), QueueBindOptions::default());
         let bound = channel.queue_bind(queue, exchange, key, options, FieldTable::default()).await;
@@ -106,6 +98,28 @@ impl Topology {
         drop(channel);
         Ok(())
     }
+}
+
+/// Makes an exchange, or finds that it is there as wanted.
+pub(super) async fn declare_exchange(
+    channel: &Channel,
+    name: &ShortString,
+    routing: Routing,
+) -> lapin::Result<()> {
+    let kind = match routing {
+        Routing::Direct => ExchangeKind::Direct,
+        Routing::Topic => ExchangeKind::Topic,
+        Routing::Fanout => ExchangeKind::Fanout,
+    };
+    // Always durable: one exchange may lead to both sorts of queues.
+    let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
+    channel.exchange_declare(name.clone(), kind, options, FieldTable::default()).await
+}
+
+/// Makes a queue, or finds that it is there as wanted.
+pub(super) async fn declare_queue(channel: &Channel, name: &ShortString, durable: bool) -> lapin::Result<()> {
+    let options = QueueDeclareOptions { durable, ..QueueDeclareOptions::default() };
+    channel.queue_declare(name.clone(), options, arguments(durable)).await.map(drop)
 }
 
 /// A bounded queue, which refuses what is too much instead of dropping something.

@@ -53,16 +53,6 @@ impl Link {
         self.ask(&get).await
     }
 
-    /// Which keys it throws away when its memory is full, if it says.
-    pub(super) async fn eviction_policy(&self) -> Result<Option<String>, LeaseError> {
-        // Unlike its configuration, this is also told by servers that others look after.
-        let mut info = redis::cmd("INFO");
-        info.arg("memory");
-        let said: String = self.ask(&info).await?;
-        let policy = said.lines().find_map(|line| line.strip_prefix("maxmemory_policy:"));
-        Ok(policy.map(|policy| policy.trim().to_owned()))
-    }
-
     /// Runs a script on one key.
     pub(super) async fn run<T: FromRedisValue>(
         &self,
@@ -79,7 +69,8 @@ impl Link {
         answer.map_err(|error| self.wrong(&error))
     }
 
-    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, LeaseError> {
+    /// Asks anything.
+    pub(super) async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, LeaseError> {
         let mut connection = self.connection().await?;
         let answer = command.query_async(&mut connection).await;
         answer.map_err(|error| self.wrong(&error))
@@ -129,7 +120,7 @@ impl Link {
     }
 
     /// Host and port, for people.
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         self.client.get_connection_info().addr().to_string()
     }
 }

@@ -12,8 +12,8 @@ use turnwise_core::time::Time;
 
 use super::{Reader, codec, lists, schema::fault};
 use crate::store::{
-    Agenda, Details, Found, JobRow, LimitKey, Message, Read, Ready, ReadyAnswer, ReadyJob, Rules, Secret,
-    StepRecord, StoreError, Want,
+    Agenda, Details, Found, JobRow, LimitKey, Message, NodeNumbers, Read, Ready, ReadyAnswer, ReadyJob,
+    Rules, Secret, StepRecord, StoreError, Want,
 };
 
 /// Lines that a reader remembers, at most.
@@ -144,6 +144,10 @@ fn settings(c: &Connection, what: &Read, now: Time) -> Result<Found, StoreError>
         Read::Sessions => {
             let sql = "SELECT id, node, number, pools, kinds, opened, until FROM session ORDER BY id";
             Found::Sessions(many(c, sql, [], codec::session)?)
+        }
+        Read::Roles => {
+            let numbers: Option<NodeNumbers> = records(c, "number")?.pop();
+            Found::Roles(numbers.unwrap_or_default().roles)
         }
         Read::Leases => {
             Found::Leases(many(c, "SELECT name, holder, term, until FROM lease", [], codec::lease)?)

@@ -1,5 +1,6 @@
 //! Questions and answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use turnwise_core::batch::Batch;
@@ -15,7 +16,7 @@ use turnwise_core::tally::{Account, Tally};
 use turnwise_core::time::Time;
 
 use super::records::{
-    AttemptError, Blob, LimitKey, Message, Pauses, Progress, Schedule, Secret, Session, StepRecord,
+    AttemptError, Blob, LimitKey, Message, Pauses, Progress, Roles, Schedule, Secret, Session, StepRecord,
 };
 
 /// What can be looked up.
@@ -58,6 +59,8 @@ pub enum Read {
     Rules,
     /// Every session.
     Sessions,
+    /// What every known session does.
+    Roles,
     /// Every lease.
     Leases,
     /// What is paused.
@@ -212,6 +215,8 @@ pub enum Found {
     Kinds(Vec<Arc<Kind>>),
     /// Of `Sessions`.
     Sessions(Vec<Session>),
+    /// Of `Roles`, by the number of the session's node.
+    Roles(BTreeMap<u16, Roles>),
     /// Of `Leases`.
     Leases(Vec<Lease>),
     /// Of `Pauses`.

@@ -33,6 +33,35 @@ pub struct Session {
     pub until: Time,
 }
 
+/// What a node does. Whatever its roles, it takes submissions from its own program and answers its questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roles {
+    /// Takes requests from other programs: `turnwise up` opens its door. The engine itself only tells the other nodes.
+    pub api: bool,
+    /// Plans, when it holds the scheduler's lease.
+    pub scheduler: bool,
+    /// Runs jobs.
+    pub worker: bool,
+}
+
+impl Roles {
+    /// None of them.
+    pub const NONE: Roles = Roles { api: false, scheduler: false, worker: false };
+
+    /// Those that it has, as people write them.
+    pub fn names(self) -> Vec<&'static str> {
+        let all = [("api", self.api), ("scheduler", self.scheduler), ("worker", self.worker)];
+        all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
+    }
+}
+
+/// All of them.
+impl Default for Roles {
+    fn default() -> Self {
+        Roles { api: true, scheduler: true, worker: true }
+    }
+}
+
 /// The node numbers that are given out: two sessions that are known at the same time never have the same one,
 /// because ids are made from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +70,10 @@ pub struct NodeNumbers {
     pub last: u16,
     /// Those that belong to a session which is not forgotten yet.
     pub taken: BTreeMap<u16, SessionId>,
+    /// What the nodes with these numbers do. It is said once, so it is not in the session, which is written with every
+    /// beat.
+    #[serde(default)]
+    pub roles: BTreeMap<u16, Roles>,
 }
 
 /// Why an attempt failed.

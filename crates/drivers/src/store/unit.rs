@@ -15,7 +15,7 @@ use turnwise_core::schedule::Target;
 use turnwise_core::time::Time;
 use turnwise_core::unique::Unique;
 
-use super::records::{Blob, Failure, Progress, Schedule, Secret};
+use super::records::{Blob, Failure, Progress, Roles, Schedule, Secret};
 
 /// When a new job may start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -211,6 +211,8 @@ pub enum SessionUnit {
         pools: BTreeMap<Name, u32>,
         /// Kinds that it handles.
         kinds: BTreeSet<Name>,
+        /// What it does.
+        roles: Roles,
         /// How long it lives without a beat.
         span: Duration,
     },

@@ -4,7 +4,7 @@
 //! after that, on the store's clock.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -12,7 +12,7 @@ use turnwise_core::ids::SessionId;
 use turnwise_core::job::Header;
 use turnwise_core::name::Name;
 use turnwise_drivers::store::{
-    Found, LeaseUnit, Read, Receipt, SessionUnit, Settle, Submission, Sweep, Unit, Verdict,
+    Found, LeaseUnit, Read, Receipt, Roles, SessionUnit, Settle, Submission, Sweep, Unit, Verdict,
 };
 
 use crate::Error;
@@ -25,13 +25,14 @@ pub(crate) async fn join(inner: &Arc<Inner>) -> Result<(), Error> {
     let id = SessionId::from_u64(inner.runtime.random());
     let span = inner.config.session;
     let asked = inner.runtime.now();
-    let works = inner.config.roles.worker;
+    let roles = roles(inner);
     let open = SessionUnit::Open {
         id,
         node: Name::new(&inner.config.node)?,
         // Whoever runs nothing offers nothing.
-        pools: if works { inner.registry.pools() } else { BTreeMap::new() },
-        kinds: if works { inner.registry.names() } else { BTreeSet::new() },
+        pools: if roles.worker { inner.registry.pools() } else { BTreeMap::new() },
+        kinds: if roles.worker { inner.registry.names() } else { BTreeSet::new() },
+        roles,
         span,
     };
     match inner.commit_one(Unit::Session(open)).await? {
@@ -43,6 +44,13 @@ pub(crate) async fn join(inner: &Arc<Inner>) -> Result<(), Error> {
         inner.commit_one(Unit::Session(SessionUnit::Close { id: before.session })).await?;
     }
     Ok(())
+}
+
+/// What this process does now: one that was not started, or has stopped, neither plans nor runs anything.
+fn roles(inner: &Inner) -> Roles {
+    let started = inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    let Roles { api, scheduler, worker } = inner.config.roles;
+    Roles { api, scheduler: scheduler && started, worker: worker && started }
 }
 
 /// Beats until the engine ends.
@@ -121,7 +129,7 @@ async fn rejoin(inner: &Arc<Inner>) -> bool {
 /// to do with are given back: their claim was answered with an error although it was committed, and as long as this
 /// session lives nobody would rescue them.
 async fn look_after_claims(inner: &Arc<Inner>, session: SessionId) {
-    let crew = inner.hub.crew.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let crew = inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let Some(crew) = crew else { return };
     let Ok(Found::Jobs(rows)) = inner.store.read(Read::Running(session)).await else { return };
     rows.iter().filter(|row| row.header.flags.cancel).for_each(|row| crew.tell_cancel(row.header.id));

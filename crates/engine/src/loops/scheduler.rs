@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::watch;
+use turnwise_core::ids::SessionId;
 use turnwise_core::name::Name;
 use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
@@ -77,8 +78,13 @@ pub(crate) fn trust(span: Duration) -> Duration {
 
 /// Who this process is to others.
 pub(crate) fn member_name(inner: &Inner) -> Name {
-    let session = inner.liveness.borrow().map_or(0, |liveness| liveness.session.as_u64());
-    Name::new(format!("{}-{session:x}", inner.config.node)).unwrap_or_else(|_| lease_name())
+    let session = inner.liveness.borrow().map_or(SessionId::from_u64(0), |liveness| liveness.session);
+    holder_name(&inner.config.node, session)
+}
+
+/// How a session of a node is called as the holder of a lease.
+pub(crate) fn holder_name(node: &str, session: SessionId) -> Name {
+    Name::new(format!("{node}-{:x}", session.as_u64())).unwrap_or_else(|_| lease_name())
 }
 
 /// Plans until it is told to stop (`Ok`) or cannot trust its lease any more.

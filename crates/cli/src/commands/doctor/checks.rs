@@ -178,7 +178,8 @@ pub(super) fn clock(data: &Path) -> Check {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use super::super::Verdict;
+    use turnwise::Health;
+
     use super::*;
 
     #[test]
@@ -186,7 +187,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let data = home.path().join("not/yet");
         let checks = [directory(&data), modes(&data), schema(&data), clock(&data)];
-        assert!(checks.iter().all(|check| check.verdict == Verdict::Ok), "{checks:?}");
+        assert!(checks.iter().all(|check| check.verdict == Health::Ok), "{checks:?}");
         assert!(engine(&data)[0].says.contains("turnwise up"));
     }
 
@@ -200,9 +201,9 @@ mod tests {
         fs::write(&token, "x").unwrap();
         fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
         let check = modes(home.path());
-        assert_eq!(check.verdict, Verdict::Fail);
+        assert_eq!(check.verdict, Health::Fail);
         assert!(check.says.contains("chmod 600") && check.says.contains("token"));
         fs::write(home.path().join("turnwise.db"), "this is no database, it is a long text").unwrap();
-        assert_eq!(schema(home.path()).verdict, Verdict::Fail);
+        assert_eq!(schema(home.path()).verdict, Health::Fail);
     }
 }

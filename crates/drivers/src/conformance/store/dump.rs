@@ -90,7 +90,7 @@ impl Dump {
         if let Found::Leases(leases) = read(store, Read::Leases).await {
             dump.leases = leases;
         }
-        for what in [Read::Kinds, Read::Pauses, Read::Schedules] {
+        for what in [Read::Kinds, Read::Pauses, Read::Schedules, Read::Roles] {
             dump.rest.push(format!("{:?}", read(store, what).await));
         }
         dump

@@ -1,6 +1,6 @@
 //! Sessions: liveness of worker processes, judged by the store's clock.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use turnwise_core::event::Event;
 use turnwise_core::ids::{NODE_NUMBERS, SessionId};
@@ -9,8 +9,8 @@ use turnwise_core::refusal::Refusal;
 use turnwise_core::time::{millis, secs};
 
 use super::dump::events_of;
-use super::world::{World, moved, open_session};
-use crate::store::{Control, Failure, Found, Read, Receipt, Session, SessionUnit, Sweep, Unit};
+use super::world::{World, moved, open_session, open_session_as};
+use crate::store::{Control, Failure, Found, Read, Receipt, Roles, Session, SessionUnit, Sweep, Unit};
 
 async fn sessions(world: &World) -> Vec<Session> {
     match world.read(Read::Sessions).await {
@@ -190,4 +190,28 @@ pub async fn numbers_go_on_after_reopen(mut world: World) {
         panic!()
     };
     assert_ne!(one, two, "ids made with the first number may still be under way");
+}
+
+pub async fn what_a_node_does_is_known_until_it_is_buried(mut world: World) {
+    let open = |id, roles| open_session_as(SessionId::from_u64(id), roles, secs(10));
+    let api = Roles { api: true, ..Roles::NONE };
+    let both = Roles { api: false, ..Roles::default() };
+    let Receipt::Numbered(one) = world.ok(open(1, api)).await else { panic!("a number") };
+    let Receipt::Numbered(two) = world.ok(open(2, both)).await else { panic!("a number") };
+    // Neither an opening that is refused nor a beat changes it.
+    world.refused(open(1, both)).await;
+    world.ok(beat(SessionId::from_u64(2), 20)).await;
+    world.reopen();
+    assert_eq!(roles(&world).await, BTreeMap::from([(one, api), (two, both)]));
+    world.advance(secs(10));
+    assert_eq!(roles(&world).await.len(), 2, "it is known as long as its session is");
+    world.ok(bury(SessionId::from_u64(1))).await;
+    assert_eq!(roles(&world).await, BTreeMap::from([(two, both)]));
+}
+
+async fn roles(world: &World) -> BTreeMap<u16, Roles> {
+    match world.read(Read::Roles).await {
+        Found::Roles(roles) => roles,
+        other => panic!("roles were asked for: {other:?}"),
+    }
 }

@@ -22,8 +22,8 @@ use super::dump::Dump;
 use crate::clock::Clock;
 use crate::store::{
     Claim, Claimed, Control, Details, Failure, Found, LaneChoice, NewBatch, NewJob, NewThen, Outcome,
-    OwnerRow, Read, Receipt, SessionUnit, Settle, Start, Store, StoreError, Submission, Submitted, Sweep,
-    Unit, Verdict,
+    OwnerRow, Read, Receipt, Roles, SessionUnit, Settle, Start, Store, StoreError, Submission, Submitted,
+    Sweep, Unit, Verdict,
 };
 
 /// Makes worlds, one for each rule.
@@ -379,8 +379,13 @@ impl World {
 
 /// Opens a session.
 pub fn open_session(id: SessionId, span: Duration) -> Unit {
+    open_session_as(id, Roles::default(), span)
+}
+
+/// Opens a session of a node that does only some things.
+pub fn open_session_as(id: SessionId, roles: Roles, span: Duration) -> Unit {
     let (pools, kinds) = (BTreeMap::new(), BTreeSet::new());
-    Unit::Session(SessionUnit::Open { id, node: name("node"), pools, kinds, span })
+    Unit::Session(SessionUnit::Open { id, node: name("node"), pools, kinds, roles, span })
 }
 
 /// The end of a run.
