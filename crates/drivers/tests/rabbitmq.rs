@@ -135,7 +135,7 @@ async fn a_restarted_server_is_found_again_with_what_it_has_confirmed() {
     assert!(matches!(stale, Err(BrokerError::UnknownDelivery(_) | BrokerError::Unreachable(_))), "{stale:?}");
     assert!(next(&mut consumer).await.is_none());
 
-    // Nothing is declared again by hand: the transient queue is gone with the server.
+    // Nothing is declared again by hand.
     insist(&broker, "durable", "four").await;
     insist(&broker, "transient", "hint").await;
     let mut consumer = consume_again(&broker, "durable").await;

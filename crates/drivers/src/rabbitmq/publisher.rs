@@ -23,7 +23,9 @@ use crate::store::{Answer, Blob};
 const UNDER_WAY: usize = 1_024;
 /// The pause before it is tried again, beside that between two connections.
 const AGAIN: Duration = Duration::from_millis(200);
-/// Written to the disk where the queue is durable; a transient queue takes no notice.
+/// Kept in memory, and gone with the server.
+const TRANSIENT: u8 = 1;
+/// Written to the disk before it is confirmed.
 const PERSISTENT: u8 = 2;
 
 /// A message to be sent, and who waits to hear of it. Nobody waits any more: then it is not sent.
@@ -146,8 +148,12 @@ impl<'a> Session<'a> {
             };
         }
         let number = self.confirms.number();
+        let mode = match self.topology.is_transient(&message.exchange, &message.key) {
+            true => TRANSIENT,
+            false => PERSISTENT,
+        };
         let properties = BasicProperties::default()
-            .with_delivery_mode(PERSISTENT)
+            .with_delivery_mode(mode)
             .with_message_id(number.to_string().into());
         let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
         let key = message.key.as_str().into();

@@ -59,6 +59,14 @@ impl Topology {
         exact.or_else(|| bound.next()).map(|declare| declare.queue.clone())
     }
 
+    /// Whether messages with this key need not outlive a restart of the server: every queue that this process knows them to
+    /// go to is transient. What it does not know might be durable.
+    pub(super) fn is_transient(&self, exchange: &Name, key: &str) -> bool {
+        let declared = self.declared();
+        let mut bound = declared.values().filter(|declare| declare.exchange == *exchange && declare.key == key).peekable();
+        bound.peek().is_some() && bound.all(|declare| !declare.durable)
+    }
+
     /// Declares everything again. What is refused now was changed by somebody else, and whoever uses it will be told.
     pub(super) async fn restore(&self, connection: &Connection) {
         let declared: Vec<_> = self.declared().values().cloned().collect();
@@ -72,8 +80,9 @@ impl Topology {
     /// Declares on a channel of its own, because the server closes a channel on which it refuses something.
     ///
     /// Queues are classic ones. Quorum queues were tried with the suite (RabbitMQ 3.10): they fail
-    /// `a_full_queue_refuses`, because they take more than their limit, and `unsettled_deliveries_come_again`. A transient queue is not durable, so that it can be declared
-    /// anew while the node that had it is down.
+    /// `a_full_queue_refuses`, because they take more than their limit, and `unsettled_deliveries_come_again`.
+    ///
+    /// Every queue is durable, because RabbitMQ 4.3 refuses others; messages for a transient one are sent as transient.
     pub(super) async fn declare(
         &self,
         connection: &Connection,
@@ -118,7 +127,7 @@ pub(super) async fn declare_exchange(
 
 /// Makes a queue, or finds that it is there as wanted.
 pub(super) async fn declare_queue(channel: &Channel, name: &ShortString, durable: bool) -> lapin::Result<()> {
-    let options = QueueDeclareOptions { durable, ..QueueDeclareOptions::default() };
+    let options = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
     channel.queue_declare(name.clone(), options, arguments(durable)).await.map(drop)
 }
 
@@ -165,5 +174,7 @@ mod tests {
         assert_eq!(topology.queue_of(&name("colours"), "blue"), Some(name("two")));
         assert_eq!(topology.queue_of(&name("colours"), "other"), Some(name("one")));
         assert_eq!(topology.queue_of(&name("shapes"), "red"), None);
+        assert!(topology.is_transient(&name("colours"), "blue"));
+        assert!(!topology.is_transient(&name("colours"), "other"));
     }
 }
