@@ -15,6 +15,7 @@ mod reads;
 mod rows;
 mod schema;
 mod tls;
+mod together;
 mod write;
 mod writer;
 
@@ -37,7 +38,7 @@ use crate::store::{
     Unit,
 };
 use follow::Follower;
-use link::Link;
+use link::{Ears, Link};
 use reads::LineCache;
 use writer::Writer;
 
@@ -128,7 +129,7 @@ impl PostgresStore {
         let (looker, looking) = reader("turnwise-reader", options)?;
         let (stop, told) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
         let follower = Follower {
-            link: Link::new(options)?.listen(told.clone()),
+            link: Link::new(options)?.listen(Ears { told: told.clone(), own: origin.to_string() }),
             told: told.clone(),
             hints: hints.clone(),
             origin,

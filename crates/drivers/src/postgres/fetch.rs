@@ -90,7 +90,7 @@ impl Needs {
         [(with, claimed), (without, others)]
             .into_iter()
             .filter(|(_, ids)| !ids.is_empty())
-            .map(|(sql, ids)| Pending { sql, values: vec![Box::new(ids)] })
+            .map(|(sql, ids)| Pending { sql: sql.into(), values: vec![Box::new(ids)] })
             .collect()
     }
 
@@ -116,13 +116,15 @@ impl Needs {
         vec![
             Pending {
                 sql: "SELECT id, kind, owner, priority, batch, limit_key FROM line \
-                      WHERE id = ANY($2) OR id IN (SELECT DISTINCT line FROM job WHERE id = ANY($1))",
+                      WHERE id = ANY($2) OR id IN (SELECT DISTINCT line FROM job WHERE id = ANY($1))"
+                    .into(),
                 values: vec![Box::new(ids.clone()), Box::new(lines.clone())],
             },
             Pending {
                 sql: "SELECT owner, weight, quota, backlog FROM account \
                       WHERE owner = ANY($2) OR owner IN (SELECT DISTINCT l.owner FROM line l \
-                      JOIN job j ON j.line = l.id WHERE j.id = ANY($1))",
+                      JOIN job j ON j.line = l.id WHERE j.id = ANY($1))"
+                    .into(),
                 values: vec![Box::new(ids.clone()), Box::new(owners.clone())],
             },
             Pending {
@@ -131,15 +133,16 @@ impl Needs {
                     tally_columns!(),
                     " FROM tally WHERE owner = ANY($2) OR owner IN \
                      (SELECT DISTINCT l.owner FROM line l JOIN job j ON j.line = l.id WHERE j.id = ANY($1))"
-                ),
+                )
+                .into(),
                 values: vec![Box::new(ids), Box::new(owners)],
             },
             Pending {
-                sql: concat!("SELECT ", session_columns!(), " FROM session WHERE id = ANY($1)"),
+                sql: concat!("SELECT ", session_columns!(), " FROM session WHERE id = ANY($1)").into(),
                 values: vec![Box::new(sessions)],
             },
             Pending {
-                sql: "SELECT space, key, body FROM record WHERE space IN ('kind', 'pauses')",
+                sql: "SELECT space, key, body FROM record WHERE space IN ('kind', 'pauses')".into(),
                 values: Vec::new(),
             },
         ]

@@ -52,7 +52,7 @@ impl HandedIn {
     pub(super) fn question(&self) -> Option<Pending> {
         let ids: Vec<i64> = self.0.iter().map(|(id, _)| id.as_i64()).collect();
         let sql = "SELECT id FROM handed_in WHERE id = ANY($1)";
-        (!ids.is_empty()).then(|| Pending { sql, values: vec![Box::new(ids)] })
+        (!ids.is_empty()).then(|| Pending { sql: sql.into(), values: vec![Box::new(ids)] })
     }
 
     /// Keeps those that the answer names.

@@ -1,5 +1,6 @@
 //! A connection: made anew when it was lost, with its statements prepared once. Used from one thread.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -32,8 +33,16 @@ pub(super) type Value = Box<dyn ToSql + Sync + Send>;
 
 /// A statement to be sent together with others.
 pub(super) struct Pending {
-    pub(super) sql: &'static str,
+    pub(super) sql: Cow<'static, str>,
     pub(super) values: Vec<Value>,
+}
+
+/// Who is told of notifications.
+#[derive(Clone)]
+pub(super) struct Ears {
+    pub(super) told: Arc<Notify>,
+    /// What this node's own notifications say.
+    pub(super) own: String,
 }
 
 /// A connection, or the wish for one.
@@ -41,8 +50,8 @@ pub(super) struct Link {
     runtime: Runtime,
     config: Config,
     options: PostgresOptions,
-    /// Told of notifications: the connection then listens for them.
-    told: Option<Arc<Notify>>,
+    /// The connection then listens for notifications.
+    ears: Option<Ears>,
     client: Option<Client>,
     statements: HashMap<String, Statement>,
     /// A transaction is under way: on another connection its rest would be written without its beginning.
@@ -61,16 +70,16 @@ impl Link {
             runtime,
             config,
             options: options.clone(),
-            told: None,
+            ears: None,
             client: None,
             statements: HashMap::new(),
             pinned: false,
         })
     }
 
-    /// Listens for notifications from now on.
-    pub(super) fn listen(mut self, told: Arc<Notify>) -> Self {
-        self.told = Some(told);
+    /// Listens for notifications of others from now on.
+    pub(super) fn listen(mut self, ears: Ears) -> Self {
+        self.ears = Some(ears);
         self
     }
 
@@ -116,19 +125,22 @@ impl Link {
         let tls = tls::connector(self.options.ca_file.as_deref())?;
         // Named last, temporary tables of others cannot stand in front of ours in what runs with our rights.
         let path = format!("SET search_path = {}, pg_temp; ", schema::quoted(&self.options.schema));
-        let listen = match &self.told {
+        let listen = match &self.ears {
             Some(_) => format!("LISTEN {}", schema::quoted(&self.channel())),
             None => String::new(),
         };
         let greeting = format!("{SETTINGS} {path} {listen}");
-        let (config, told) = (&self.config, self.told.clone());
+        let (config, ears) = (&self.config, self.ears.clone());
         let client = self.runtime.block_on(async {
             let connected = tokio::time::timeout(PATIENCE, async {
                 let (client, mut connection) = config.connect(tls).await?;
                 tokio::spawn(async move {
                     // How it ended is seen by the next call.
                     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-                        if let (AsyncMessage::Notification(_), Some(told)) = (message, &told) {
+                        // What this node did itself it need not be told.
+                        if let (AsyncMessage::Notification(news), Some(Ears { told, own })) = (message, &ears)
+                            && news.payload() != own
+                        {
                             told.notify_one();
                         }
                     }
@@ -184,7 +196,7 @@ impl Link {
     pub(super) fn send(&mut self, pending: &[Pending]) -> Result<Vec<Vec<Row>>, StoreError> {
         self.connect()?;
         let statements =
-            pending.iter().map(|one| self.prepared(one.sql)).collect::<Result<Vec<Statement>, _>>()?;
+            pending.iter().map(|one| self.prepared(&one.sql)).collect::<Result<Vec<Statement>, _>>()?;
         let Some(client) = &self.client else { return Err(StoreError::Closed) };
         let calls = pending.iter().zip(&statements).map(|(one, statement)| async move {
             let values: Vec<&(dyn ToSql + Sync)> =

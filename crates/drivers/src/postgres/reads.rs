@@ -226,7 +226,7 @@ pub(super) fn ready(reader: &mut Reader, what: &Ready) -> Result<ReadyAnswer, St
             let questions: Vec<Pending> = wants
                 .iter()
                 .map(|want| Pending {
-                    sql,
+                    sql: sql.into(),
                     values: vec![
                         Box::new(want.line.as_i64()),
                         Box::new(want.after.map_or(-1, JobId::as_i64)),

@@ -28,7 +28,7 @@ macro_rules! columns {
 impl Rows {
     /// Notes a statement to be sent with the others.
     pub(super) fn push(&mut self, sql: &'static str, values: Vec<Value>) {
-        self.pending.push(Pending { sql, values });
+        self.pending.push(Pending { sql: sql.into(), values });
     }
 
     /// Puts every changed row together.

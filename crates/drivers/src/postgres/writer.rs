@@ -14,8 +14,9 @@ use turnwise_core::time::Time;
 
 use super::fetch::{Needs, found_surroundings};
 use super::handed_in::HandedIn;
-use super::link::{Link, Pending};
+use super::link::{Link, Pending, Value};
 use super::rows::Rows;
+use super::together::together;
 use super::{LAST_EVENT, PostgresOptions, codec, last_cursor};
 use crate::group::{self, Commit, Health, Inbox, Request};
 use crate::ledger::{self, Working, blocks, hinted, last_of};
@@ -83,6 +84,7 @@ impl Writer {
         let ready = hinted(&mut self.working)?;
         let mut cursor = self.last;
         let backend = &mut self.working.backend;
+        let channel = backend.link.channel();
         for (block, events) in blocks(self.last, &events) {
             cursor = last_of(block, events);
             let body = postcard::to_stdvec(events)
@@ -100,9 +102,10 @@ impl Writer {
             );
         }
         if !events.is_empty() {
-            let channel = backend.link.channel();
-            backend.push("SELECT pg_notify($1, '')", vec![Box::new(channel)]);
+            let told = vec![Box::new(channel) as Value, Box::new(self.origin.to_string())];
+            backend.push("SELECT pg_notify($1, $2)", told);
         }
+        backend.pending = together(std::mem::take(&mut backend.pending));
         backend.push("COMMIT", Vec::new());
         backend.send()?;
         self.last = cursor;
@@ -120,11 +123,12 @@ impl Writer {
         backend.link.pin()?;
         let lock = backend.link.lock_key();
         let mut questions = vec![
-            Pending { sql: "BEGIN", values: Vec::new() },
+            Pending { sql: "BEGIN".into(), values: Vec::new() },
             // The lock first: what stands after it is looked at when it is held.
             Pending {
                 sql: "SELECT pg_advisory_xact_lock($1), nextval('commits'), \
-                      (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+                      (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+                    .into(),
                 values: vec![Box::new(lock)],
             },
         ];
@@ -145,7 +149,7 @@ impl Writer {
             self.working.discard();
             let Working { backend, tables, .. } = &mut self.working;
             let mut questions = needs.surroundings();
-            questions.push(Pending { sql: LAST_EVENT, values: Vec::new() });
+            questions.push(Pending { sql: LAST_EVENT.into(), values: Vec::new() });
             let around = questions.len();
             if !knew_nothing {
                 questions.extend(needs.jobs(tables));

@@ -152,9 +152,8 @@ impl<'a> Session<'a> {
             true => TRANSIENT,
             false => PERSISTENT,
         };
-        let properties = BasicProperties::default()
-            .with_delivery_mode(mode)
-            .with_message_id(number.to_string().into());
+        let properties =
+            BasicProperties::default().with_delivery_mode(mode).with_message_id(number.to_string().into());
         let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
         let key = message.key.as_str().into();
         let sent = self.channel.basic_publish(exchange, key, options, &message.body, properties).await;

@@ -63,7 +63,10 @@ impl Topology {
     /// go to is transient. What it does not know might be durable.
     pub(super) fn is_transient(&self, exchange: &Name, key: &str) -> bool {
         let declared = self.declared();
-        let mut bound = declared.values().filter(|declare| declare.exchange == *exchange && declare.key == key).peekable();
+        let mut bound = declared
+            .values()
+            .filter(|declare| declare.exchange == *exchange && declare.key == key)
+            .peekable();
         bound.peek().is_some() && bound.all(|declare| !declare.durable)
     }
 

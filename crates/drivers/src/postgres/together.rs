@@ -1,0 +1,84 @@
+//! What a commit writes, as one statement where that is possible: for each statement the server answers on its own, and
+//! whoever waits is woken for each answer. (One submission after the other: see `docs/fleet.md` for what it came to.)
+
+use std::fmt::Write as _;
+
+use super::link::Pending;
+
+/// More statements than this stay apart: every combination is a plan of its own, kept for each connection.
+const MOST: usize = 8;
+
+/// Makes one statement of writes to different tables. The last may be a question, and then is what is asked. No statement
+/// sees what another one wrote, which none of them needs to.
+pub(super) fn together(pending: Vec<Pending>) -> Vec<Pending> {
+    let alike = |one: &Pending, other: &Pending| one.sql == other.sql;
+    let doubled =
+        pending.iter().enumerate().any(|(place, one)| pending[..place].iter().any(|other| alike(one, other)));
+    if doubled || !(2..=MOST).contains(&pending.len()) {
+        return pending;
+    }
+    let (mut sql, mut values) = (String::new(), Vec::new());
+    let mut question = None;
+    let last = pending.len() - 1;
+    for (place, one) in pending.into_iter().enumerate() {
+        let numbered = renumbered(&one.sql, values.len());
+        values.extend(one.values);
+        if place == last && numbered.starts_with("SELECT ") {
+            question = Some(numbered);
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(sql, "{} w{place} AS ({numbered})", if place == 0 { "WITH" } else { "," });
+        }
+    }
+    sql.push(' ');
+    sql.push_str(question.as_deref().unwrap_or("SELECT 1"));
+    vec![Pending { sql: sql.into(), values }]
+}
+
+/// The same statement with its values counted from further on.
+fn renumbered(sql: &str, before: usize) -> String {
+    let mut parts = sql.split('$');
+    let mut text = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let number: usize = part[..digits].parse().unwrap_or(0);
+        let _ = write!(text, "${}{}", number + before, &part[digits..]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pending(sql: &'static str, values: usize) -> Pending {
+        Pending { sql: sql.into(), values: (0..values).map(|n| Box::new(n as i64) as _).collect() }
+    }
+
+    fn texts(pending: &[Pending]) -> Vec<&str> {
+        pending.iter().map(|one| &*one.sql).collect()
+    }
+
+    #[test]
+    fn values_are_counted_on() {
+        let one = together(vec![
+            pending("INSERT INTO a VALUES ($1, $2)", 2),
+            pending("DELETE FROM b WHERE id = ANY($1)", 1),
+            pending("SELECT pg_notify($1, $2)", 2),
+        ]);
+        let wanted = "WITH w0 AS (INSERT INTO a VALUES ($1, $2)), w1 AS (DELETE FROM b WHERE id = ANY($3)) \
+                      SELECT pg_notify($4, $5)";
+        assert_eq!(texts(&one), [wanted]);
+        assert_eq!(one[0].values.len(), 5);
+    }
+
+    #[test]
+    fn what_is_alike_or_too_much_stays_apart() {
+        let alike = together(vec![
+            pending("DELETE FROM a WHERE id = $1", 1),
+            pending("DELETE FROM a WHERE id = $1", 1),
+        ]);
+        assert_eq!(alike.len(), 2);
+        assert_eq!(together(vec![pending("DELETE FROM a", 0)]).len(), 1);
+    }
+}
