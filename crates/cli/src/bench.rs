@@ -8,6 +8,7 @@ mod fairness;
 mod jobs;
 mod latency;
 mod machine;
+mod snapshot;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ enum What {
     Jobs(Options),
     /// A deep backlog: reopen to first claim, memory, and the drain rate against a shallow one.
     Backlog(Options),
+    /// A reader that holds a snapshot of the database: how much slower is work beside it? For --profile fleet.
+    Snapshot(snapshot::Args),
     /// One part of `backlog`, in a process of its own so that its memory is its own.
     #[command(hide = true)]
     Reopen(backlog::ReopenArgs),
@@ -71,6 +74,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match args.what {
         What::Jobs(options) => runtime.block_on(jobs::run(&options)),
+        What::Snapshot(args) => runtime.block_on(snapshot::run(&args)),
         What::Backlog(options) => runtime.block_on(backlog::run(&options)),
         What::Reopen(args) => runtime.block_on(backlog::reopen(&args)),
     }

@@ -7,7 +7,9 @@ mod sleep;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use turnwise::{Engine, Job};
+use turnwise::{Engine, Job, Worker};
+
+use crate::settings::Slots;
 
 /// Which of the kinds that reach out of the engine may run.
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +41,22 @@ impl Allowed {
 }
 
 /// Registers the handlers of the kinds that are on.
-pub(crate) fn register(engine: &Engine, allowed: Allowed, slots: u32) {
-    engine.worker(echo::echo).slots(slots);
-    engine.worker(sleep::sleep).slots(slots);
+pub(crate) fn register(engine: &Engine, allowed: Allowed, slots: &Slots) {
+    let share = |worker: Worker, kind: &str| {
+        let share = slots.of(kind);
+        let worker = worker.slots(share.least);
+        match share.most {
+            Some(most) => worker.cap(most),
+            None => worker,
+        }
+    };
+    share(engine.worker(echo::echo), echo::Echo::KIND);
+    share(engine.worker(sleep::sleep), sleep::Sleep::KIND);
     if allowed.shell {
-        engine.worker(shell::shell).slots(slots);
+        share(engine.worker(shell::shell), shell::Shell::KIND);
     }
     if allowed.http {
-        engine.blocking_worker(http::http).slots(slots);
+        share(engine.blocking_worker(http::http), http::Http::KIND);
     }
 }
 

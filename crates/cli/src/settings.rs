@@ -2,12 +2,14 @@
 //! came from.
 
 mod layers;
+mod slots;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) use layers::{Flags, Layers, Source};
+pub(crate) use slots::Slots;
 use turnwise::{FleetOptions, PostgresOptions, RabbitOptions, RedisOptions, Roles};
 
 use crate::failure::usage;
@@ -23,7 +25,7 @@ pub(crate) struct Settings {
     /// How log lines look.
     pub(crate) log: log::Format,
     /// Jobs of each built-in kind at once.
-    pub(crate) slots: u32,
+    pub(crate) slots: Slots,
     /// Whether `shell` jobs may run.
     pub(crate) allow_shell: bool,
     /// Whether `http` jobs may run.
@@ -58,7 +60,7 @@ impl Settings {
             data: layers.parsed("data", path)?,
             listen: layers.parsed("listen", address)?,
             log: layers.parsed("log", str::parse)?,
-            slots: layers.parsed("slots", slots)?,
+            slots: layers.parsed("slots", Slots::parse)?,
             allow_shell: layers.parsed("allow_shell", switch)?,
             allow_http: layers.parsed("allow_http", switch)?,
             node: layers.parsed("node", |text| {
@@ -176,12 +178,6 @@ fn switch(text: &str) -> Result<bool, String> {
         "false" | "0" | "no" => Ok(false),
         _ => Err(format!("`{text}` is neither true nor false")),
     }
-}
-
-fn slots(text: &str) -> Result<u32, String> {
-    let most = turnwise::limits::SLOTS;
-    let number = text.parse().ok().filter(|slots| (1..=most).contains(slots));
-    number.ok_or_else(|| format!("`{text}` is not a number of slots: use 1 to {most}"))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::memory::MemoryStore;
 #[cfg(feature = "fleet")]
 use crate::postgres::PostgresStore;
 #[cfg(feature = "fleet")]
-pub use crate::postgres::{PostgresOptions, remove as remove_schema};
+pub use crate::postgres::{Cost, Meter, PostgresOptions, remove as remove_schema};
 #[cfg(feature = "fleet")]
 use crate::rabbitmq::RabbitBroker;
 #[cfg(feature = "fleet")]

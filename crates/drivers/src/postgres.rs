@@ -11,6 +11,7 @@ mod follow;
 mod handed_in;
 mod link;
 mod lists;
+mod meter;
 mod reads;
 mod rows;
 mod schema;
@@ -39,6 +40,7 @@ use crate::store::{
 };
 use follow::Follower;
 use link::{Ears, Link};
+pub use meter::{Cost, Meter};
 use reads::LineCache;
 use writer::Writer;
 
@@ -227,7 +229,12 @@ impl Store for PostgresStore {
     }
 
     fn ready(&self, what: Ready) -> Answer<'_, Result<ReadyAnswer, StoreError>> {
-        ask(self.planner.as_ref(), move |reader| reads::ready(reader, &what))
+        // A look through all lines may take its time; planning does not wait for it.
+        let reader = match what {
+            Ready::Jobs(_) => self.planner.as_ref(),
+            Ready::Lines { .. } => self.looker.as_ref(),
+        };
+        ask(reader, move |reader| reads::ready(reader, &what))
     }
 
     fn tail(&self, after: Cursor, limit: usize) -> Answer<'_, Result<Tail, StoreError>> {

@@ -90,6 +90,8 @@ pub use turnwise_core::time::{Time, hours, millis, minutes, secs};
 #[cfg(feature = "fleet")]
 pub use turnwise_drivers::examine::{Finding, Health};
 #[cfg(feature = "fleet")]
-pub use turnwise_drivers::open::{FleetOptions, PostgresOptions, RabbitOptions, RedisOptions, remove_schema};
+pub use turnwise_drivers::open::{
+    Cost, FleetOptions, Meter, PostgresOptions, RabbitOptions, RedisOptions, remove_schema,
+};
 pub use turnwise_drivers::open::{Inspection, backup, inspect};
 pub use turnwise_drivers::store::{Filter, JobRow, Roles, StoreError, Submitted};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use turnwise::{Config, FleetOptions, remove_schema};
+use turnwise::{Config, Cost, FleetOptions, Meter, PostgresOptions, remove_schema};
 
 use super::Options;
 use super::machine::bytes_in;
@@ -41,11 +41,24 @@ impl Data {
         }
     }
 
-    /// What is on the disk; on a server, that is the server's to say.
-    pub(super) fn bytes(&self) -> f64 {
+    /// What is on the disk, and what a server did for it.
+    pub(super) async fn cost(&self) -> anyhow::Result<Cost> {
         match self {
-            Data::Directory(directory) => bytes_in(directory.path()) as f64,
-            Data::Schema(_) => 0.0,
+            Data::Directory(directory) => Ok(Cost { bytes: bytes_in(directory.path()), ..Cost::default() }),
+            Data::Schema(servers) => {
+                let database = servers.postgres.clone();
+                // It waits for the server.
+                let asked = tokio::task::spawn_blocking(move || Meter::connect(&database)?.cost());
+                Ok(asked.await??)
+            }
+        }
+    }
+
+    /// The database of a fleet.
+    pub(super) fn database(&self) -> anyhow::Result<&PostgresOptions> {
+        match self {
+            Data::Schema(servers) => Ok(&servers.postgres),
+            Data::Directory(_) => Err(usage("this is measured with --profile fleet only")),
         }
     }
 

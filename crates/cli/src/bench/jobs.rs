@@ -27,6 +27,8 @@ struct Figures {
     start_p50_ms: f64,
     start_p99_ms: f64,
     bytes_per_job: f64,
+    log_bytes_per_job: f64,
+    dead_rows_per_job: f64,
     peak_rss_mb: f64,
     cpu_s_per_10k: f64,
     jain: f64,
@@ -77,6 +79,7 @@ fn count(figures: &mut Figures, delivery: &Delivery) {
 /// Submits in three ways with nobody working, then lets a crew drain everything.
 async fn submit_and_drain(options: &Options, figures: &mut Figures) -> anyhow::Result<()> {
     let bench = Bench::open(options).await?;
+    let before = bench.data.cost().await?;
     let engine = &bench.engine;
     let cpu = cpu_seconds();
     let (single, in_flight) = (SINGLE.min(options.jobs / 10), IN_FLIGHT.min(options.jobs / 4));
@@ -104,7 +107,11 @@ async fn submit_and_drain(options: &Options, figures: &mut Figures) -> anyhow::R
     count(figures, &effects.check());
     let Bench { engine, data } = bench;
     engine.close().await;
-    figures.bytes_per_job = data.bytes() / options.jobs as f64;
+    let cost = data.cost().await?;
+    let per_job = |count: u64| count as f64 / options.jobs as f64;
+    figures.bytes_per_job = per_job(cost.bytes);
+    figures.log_bytes_per_job = per_job(cost.log_bytes - before.log_bytes);
+    figures.dead_rows_per_job = per_job(cost.dead_rows - before.dead_rows);
     Ok(())
 }
 
@@ -147,6 +154,8 @@ fn print(figures: &Figures, json: bool) -> anyhow::Result<()> {
         ("start latency at 200/s, p50", format!("{:.2} ms", figures.start_p50_ms)),
         ("start latency at 200/s, p99", format!("{:.2} ms", figures.start_p99_ms)),
         ("bytes on disk per job", format!("{:.0}", figures.bytes_per_job)),
+        ("bytes logged by the server per job", format!("{:.0}", figures.log_bytes_per_job)),
+        ("rows left dead per job", format!("{:.1}", figures.dead_rows_per_job)),
         ("peak memory", format!("{:.0} MB", figures.peak_rss_mb)),
         ("CPU per 10,000 jobs", format!("{:.2} s", figures.cpu_s_per_10k)),
         ("fairness (Jain's index)", format!("{:.4}", figures.jain)),
@@ -156,7 +165,7 @@ fn print(figures: &Figures, json: bool) -> anyhow::Result<()> {
         ("the disk alone at 200/s, p50", format!("{:.2} ms", figures.disk_sync_paced_p50_ms)),
     ];
     for (what, figure) in rows {
-        println!("{what:<30} {figure:>16}");
+        println!("{what:<34} {figure:>16}");
     }
     Ok(())
 }

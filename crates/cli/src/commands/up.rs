@@ -42,8 +42,9 @@ pub(crate) struct Args {
     /// Let jobs of kind `http` send requests from this machine.
     #[arg(long)]
     allow_http: bool,
-    /// How many jobs of each built-in kind run at once [default: 8, or TURNWISE_SLOTS].
-    #[arg(long, value_name = "N")]
+    /// How many jobs of each built-in kind run at once here; single kinds by name, and with the most in the whole fleet:
+    /// 8,shell=1,http=2..16 [default: 8, or TURNWISE_SLOTS].
+    #[arg(long, value_name = "SLOTS")]
     slots: Option<String>,
     /// What the engine stands on: embedded or fleet [default: embedded, or TURNWISE_PROFILE].
     #[arg(long, value_name = "PROFILE")]
@@ -89,7 +90,7 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     let data = &settings.data;
     let engine = Engine::open(settings.engine()).await.map_err(|error| explained(&error, data))?;
     let allowed = Allowed { shell: settings.allow_shell, http: settings.allow_http };
-    builtin::register(&engine, allowed, settings.slots);
+    builtin::register(&engine, allowed, &settings.slots);
     let (close, closing) = watch::channel(false);
     let door = match settings.roles.api || settings.fleet.is_none() {
         true => Some(open_door(settings, &engine, allowed, closing).await?),

@@ -28,6 +28,16 @@ impl Fleet {
         }
     }
 
+    /// The schema that everything is in.
+    pub(crate) fn schema(&self) -> &str {
+        &self.postgres.schema
+    }
+
+    /// The database that the schema is in.
+    pub(crate) fn database(&self) -> &str {
+        &self.postgres.url
+    }
+
     /// What a node of it is told, with some of it said differently.
     pub(crate) fn variables<'a>(&'a self, differently: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
         let mut variables = vec![

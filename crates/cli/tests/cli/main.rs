@@ -9,3 +9,4 @@ mod harness;
 mod life;
 mod nodes;
 mod operate;
+mod roles;

@@ -5,7 +5,7 @@
 //! back, or its pool has started nothing for a while; the engine then finds it again by going through the
 //! lines in the store, so more lines than fit are visited in rotation.
 
-use crate::ids::LineId;
+use crate::ids::{JobId, LineId};
 use crate::limits;
 use crate::line::LineKey;
 
@@ -36,6 +36,34 @@ impl Planner {
             self.lines.appraise(at);
         }
         true
+    }
+
+    /// The same, for somebody who knows the first of the new jobs. What lies behind all that was read of the line is met
+    /// on the way; only what lies before it makes a reading from the start necessary, which may be long where a store
+    /// cannot remove its dead rows.
+    pub fn announce_from(&mut self, id: LineId, key: &LineKey, first: JobId) -> bool {
+        let known = self.lines.find(id);
+        let ahead = |at: &u32| {
+            let line = &self.lines[*at];
+            // An answer that is under way may go beyond the new job without it.
+            line.reading.is_none() && line.cursor.is_some_and(|cursor| first > cursor)
+        };
+        match known.filter(ahead) {
+            Some(at) => {
+                self.lines[at].more = true;
+                self.lines.appraise(at);
+                true
+            }
+            None => self.announce(id, key),
+        }
+    }
+
+    /// Whether there is more to start in a line as far as is known: it will be read on, whoever announces it.
+    pub fn goes_on(&self, line: LineId) -> bool {
+        self.lines.find(line).is_some_and(|at| {
+            let line = &self.lines[at];
+            line.more || line.reading.is_some() || !line.window.is_empty()
+        })
     }
 
     /// Whether the line is in memory.

@@ -214,6 +214,24 @@ mod tests {
     }
 
     #[test]
+    fn only_what_lies_before_the_cursor_is_read_from_the_start() {
+        let mut world = World::new();
+        world.submit(&line("a"), 10);
+        let (id, key) = (line("a").id(), line("a"));
+        assert!(world.planner.announce_from(id, &key, JobId::from_u64(u64::MAX)));
+        let wants = world.planner.wants(9);
+        assert!(wants.len() == 1 && wants[0].after.is_some(), "{wants:?}");
+        assert_eq!(fill(&mut world, &wants[0]), 0);
+        assert!(world.planner.announce_from(id, &key, JobId::from_u64(0)));
+        let wants = world.planner.wants(9);
+        assert!(wants.len() == 1 && wants[0].after.is_none(), "{wants:?}");
+        fill(&mut world, &wants[0]);
+        assert!(world.planner.goes_on(id), "there are jobs to start");
+        world.owners(10);
+        assert!(!world.planner.goes_on(id));
+    }
+
+    #[test]
     fn what_is_known_to_have_nothing_left_is_not_asked_again() {
         let mut world = World::new();
         world.submit(&line("a"), 10);

@@ -2,16 +2,19 @@
 //! what it decided is published. It writes nothing to the store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use turnwise_core::event::{Cause, Event};
-use turnwise_core::ids::{LineId, SessionId};
+use turnwise_core::ids::{JobId, LineId, SessionId};
+use turnwise_core::job::State;
 use turnwise_core::limits;
 use turnwise_core::name::Name;
 use turnwise_core::schedule::{Decision, KindRules, Planner, Target, Ticket};
 use turnwise_core::time::Time;
-use turnwise_drivers::store::{Committed, Found, Pauses, Read, Ready, ReadyAnswer, Want};
+use turnwise_drivers::store::{Committed, Found, Pauses, Read, Ready, ReadyAnswer, StoreError, Want};
 
 use super::ticket::{Report, Tickets, encode, kind_key, kind_queue, task_exchange};
 use crate::Error;
@@ -25,10 +28,15 @@ const TICKETS: usize = 1_024;
 const ROUNDS: usize = 8;
 /// Lines that one look for forgotten work goes through.
 const RESCAN: usize = 1_024;
+/// Every so many looks, all lines are read from their start.
+const THOROUGH: u32 = 16;
 /// A worker that has not reported for this long is not counted on.
 const SILENT: Duration = Duration::from_secs(5);
 /// Rows read at once when the planner is filled anew.
 const PAGE: usize = 1_000;
+
+/// A look that is under way.
+pub(crate) type Look = Pin<Box<dyn Future<Output = Result<ReadyAnswer, StoreError>> + Send>>;
 
 pub(crate) struct Scheduler {
     inner: Arc<Inner>,
@@ -42,6 +50,8 @@ pub(crate) struct Scheduler {
     /// Where the look for forgotten work goes on.
     rescan: Option<LineId>,
     paused: BTreeSet<Target>,
+    /// Looks for forgotten work so far.
+    looks: u32,
 }
 
 struct Slots {
@@ -61,6 +71,7 @@ impl Scheduler {
             stale_weights: false,
             rescan: None,
             paused: BTreeSet::new(),
+            looks: 0,
         }
     }
 
@@ -121,14 +132,27 @@ impl Scheduler {
     }
 
     /// Looks through the lines that have ready work, whatever hints were lost. Whether there are more.
-    pub(crate) async fn look_for_forgotten(&mut self) -> Result<bool, Error> {
-        let ready = Ready::Lines { after: self.rescan, limit: RESCAN };
-        let ReadyAnswer::Lines(lines) = self.inner.store.ready(ready).await? else {
-            return Err(odd_answer());
-        };
+    async fn look_for_forgotten(&mut self) -> Result<bool, Error> {
+        let answer = self.look().await?;
+        self.looked(answer)
+    }
+
+    /// A look at some of the lines that have ready work. It is no business of the planner's until it is over.
+    pub(crate) fn look(&self) -> Look {
+        let (inner, ready) = (self.inner.clone(), Ready::Lines { after: self.rescan, limit: RESCAN });
+        Box::pin(async move { inner.store.ready(ready).await })
+    }
+
+    /// Takes in what a look has found. Whether there are more lines.
+    pub(crate) fn looked(&mut self, answer: ReadyAnswer) -> Result<bool, Error> {
+        let ReadyAnswer::Lines(lines) = answer else { return Err(odd_answer()) };
         let mut room = true;
+        self.looks += 1;
         for (id, key) in &lines {
-            room &= self.planner.announce(*id, key);
+            // A line that is being drained is read on anyway; it is read from its start only now and then.
+            if self.looks.is_multiple_of(THOROUGH) || !self.planner.goes_on(*id) {
+                room &= self.planner.announce(*id, key);
+            }
         }
         let more = lines.len() == RESCAN && room;
         self.rescan = lines.last().map(|(id, _)| *id).filter(|_| lines.len() == RESCAN);
@@ -144,8 +168,12 @@ impl Scheduler {
 
     /// A commit happened.
     pub(crate) fn hint(&mut self, committed: &Committed) {
+        let first = first_ready(&committed.events);
         for (line, key) in &committed.ready {
-            self.planner.announce(*line, key);
+            match first.get(line) {
+                Some(first) => self.planner.announce_from(*line, key, *first),
+                None => self.planner.announce(*line, key),
+            };
         }
         for event in &committed.events {
             match event {
@@ -282,6 +310,23 @@ impl Scheduler {
         let most = free.map(|(_, free)| *free as usize).max().unwrap_or(1);
         most.clamp(1, limits::TICKETS_PER_MESSAGE)
     }
+}
+
+/// The first job of each line that became ready.
+fn first_ready(events: &[Event]) -> BTreeMap<LineId, JobId> {
+    let mut first: BTreeMap<LineId, JobId> = BTreeMap::new();
+    let mut last = None;
+    for event in events {
+        let Event::Job { job, line, state: State::Ready, .. } = event else { continue };
+        // Neighbours mostly share their line, and grow.
+        if last.is_some_and(|(known, least)| known == *line && least <= *job) {
+            continue;
+        }
+        let least = first.entry(*line).or_insert(*job);
+        *least = (*least).min(*job);
+        last = Some((*line, *least));
+    }
+    first
 }
 
 fn ends_run(cause: &Cause) -> bool {

@@ -11,13 +11,14 @@ use tokio::sync::watch;
 use turnwise_core::ids::SessionId;
 use turnwise_core::job::Header;
 use turnwise_core::name::Name;
+use turnwise_core::time::Time;
 use turnwise_drivers::store::{
     Found, LeaseUnit, Read, Receipt, Roles, SessionUnit, Settle, Submission, Sweep, Unit, Verdict,
 };
 
 use crate::Error;
 use crate::engine::{Inner, Liveness, odd_answer};
-use crate::loops::scheduler::trust;
+use crate::loops::scheduler::{SPARING, trust};
 
 /// Opens a new session with the kinds and slots that are registered now. The one before is closed.
 pub(crate) async fn join(inner: &Arc<Inner>) -> Result<(), Error> {
@@ -57,6 +58,7 @@ fn roles(inner: &Inner) -> Roles {
 pub(crate) async fn run(inner: Arc<Inner>, mut ended: watch::Receiver<bool>) {
     let beat = inner.config.beat;
     let mut wait = beat;
+    let mut look_at = Time::ZERO;
     loop {
         let next = inner.runtime.sleep_until(inner.runtime.now() + wait);
         tokio::select! {
@@ -64,7 +66,7 @@ pub(crate) async fn run(inner: Arc<Inner>, mut ended: watch::Receiver<bool>) {
             _ = ended.changed() => break,
             () = next => {}
         }
-        wait = match beat_once(&inner).await {
+        wait = match beat_once(&inner, &mut look_at).await {
             true => beat,
             false => beat / 4,
         };
@@ -77,7 +79,7 @@ pub(crate) async fn run(inner: Arc<Inner>, mut ended: watch::Receiver<bool>) {
 }
 
 /// One beat. Whether it was heard.
-async fn beat_once(inner: &Arc<Inner>) -> bool {
+async fn beat_once(inner: &Arc<Inner>, look_at: &mut Time) -> bool {
     let liveness = *inner.liveness.borrow();
     let Some(Liveness { session, trusted_until }) = liveness else {
         return rejoin(inner).await;
@@ -96,7 +98,12 @@ async fn beat_once(inner: &Arc<Inner>) -> bool {
                 }
                 mine
             });
-            look_after_claims(inner, session).await;
+            let began = inner.runtime.now();
+            if began >= *look_at {
+                look_after_claims(inner, session).await;
+                let ended = inner.runtime.now();
+                *look_at = ended + ended.since(began) * SPARING;
+            }
             true
         }
         Err(Error::Refused(refusal)) => {

@@ -1,5 +1,6 @@
 //! The scheduler's loop: whoever holds its lease leads.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +16,15 @@ use turnwise_drivers::leases::LeaseError;
 
 use crate::Error;
 use crate::engine::Inner;
-use crate::flow::schedule::Scheduler;
+use crate::flow::schedule::{Look, Scheduler};
 use crate::flow::ticket::{decode, report_queue};
 use crate::loops::said;
 
 /// How often lost hints are looked for.
 const LOOK: Duration = Duration::from_secs(2);
+/// A look that took long is not taken again before so many times as long: a database that may not remove its dead rows
+/// goes through all of them.
+pub(crate) const SPARING: u32 = 20;
 /// How long to wait before a lease that somebody else has is asked for again, at most.
 const TICK: Duration = Duration::from_millis(500);
 /// Looks between two looks at kinds, pauses and what runs, in case a hint was lost.
@@ -105,6 +109,7 @@ async fn lead(
     let mut look_at = inner.runtime.now();
     let mut wake: Option<Time> = None;
     let mut looks = 0_u32;
+    let mut look: Option<(Time, Look)> = None;
     loop {
         let now = inner.runtime.now();
         if now >= renew_at {
@@ -119,12 +124,12 @@ async fn lead(
         // Not only at a look: the next wake-up is when the first ticket is too old, and would be now for ever.
         scheduler.expire(now);
         if now >= look_at {
-            look_at = now + LOOK;
             looks += 1;
             if looks.is_multiple_of(SETTINGS) {
                 scheduler.mistrust_hints(looks.is_multiple_of(WEIGHTS));
             }
-            scheduler.look_for_forgotten().await?;
+            look = Some((now, scheduler.look()));
+            look_at = Time::MAX;
         }
         wake = scheduler.step().await?.or(wake.filter(|wake| *wake > now));
         let until = wake.unwrap_or(Time::MAX).min(look_at).min(renew_at);
@@ -132,6 +137,12 @@ async fn lead(
             biased;
             () = said(stop) => return Ok(()),
             delivery = reports.next() => take_reports(&mut scheduler, inner, &mut *reports, delivery).await?,
+            (began, answer) = looked(&mut look) => {
+                look = None;
+                let ended = inner.runtime.now();
+                look_at = ended + LOOK.max(ended.since(began) * SPARING);
+                scheduler.looked(answer?)?;
+            }
             hint = hints.recv() => match hint {
                 Ok(committed) => scheduler.hint(&committed),
                 Err(RecvError::Lagged(_)) => scheduler.load().await?,
@@ -149,6 +160,14 @@ async fn lead(
         if let Some(delivery) = reports.next().now_or_never() {
             take_reports(&mut scheduler, inner, &mut *reports, delivery).await?;
         }
+    }
+}
+
+/// Waits for the end of a look, if there is one. When it began, and what it found.
+async fn looked(look: &mut Option<(Time, Look)>) -> (Time, <Look as Future>::Output) {
+    match look {
+        Some((began, look)) => (*began, look.await),
+        None => std::future::pending().await,
     }
 }
 

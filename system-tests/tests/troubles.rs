@@ -1,0 +1,182 @@
+//! What one worker or one owner suffers does not stop the others, and more workers do more.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use system_tests::troubles::{Crunch, Keep, Poison, Stuck, config_of};
+use turnwise::{Engine, Job, PostgresOptions, Roles, State, Submit};
+use turnwise_servers::{Vhost, shared};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A fleet whose api is this process. It leaves nothing behind.
+struct Fleet {
+    postgres: String,
+    vhost: Vhost,
+    schema: String,
+    directory: tempfile::TempDir,
+    api: Engine,
+    nodes: Vec<Child>,
+}
+
+impl Fleet {
+    async fn new() -> Self {
+        let (postgres, vhost) = (shared::postgres().unwrap(), shared::vhost().unwrap());
+        let schema = format!("troubles_{}", getrandom::u64().unwrap());
+        let config = config_of(&postgres, vhost.url(), &schema).node("api");
+        let api = Engine::open(config.roles(Roles { api: true, ..Roles::NONE })).await.unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut fleet = Fleet { postgres, vhost, schema, directory, api, nodes: Vec::new() };
+        let planner = fleet.command("planner", "scheduler", 1, &[]);
+        fleet.start(planner);
+        fleet
+    }
+
+    /// A node, perhaps inside another program.
+    fn command(&self, name: &str, roles: &str, slots: u32, inside: &[&str]) -> Command {
+        let own = self.directory.path().join(name);
+        std::fs::create_dir_all(&own).unwrap();
+        let words: Vec<&str> = inside.iter().copied().chain([env!("CARGO_BIN_EXE_node")]).collect();
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
+            .args([name, roles, &slots.to_string()])
+            .arg(&own)
+            .env("TURNWISE_POSTGRES", &self.postgres)
+            .env("TURNWISE_RABBITMQ", self.vhost.url())
+            .env("TURNWISE_SCHEMA", &self.schema);
+        command
+    }
+
+    /// Starts a node, and waits until it is up. Its place.
+    fn start(&mut self, mut command: Command) -> usize {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "up\n");
+        self.nodes.push(child);
+        self.nodes.len() - 1
+    }
+
+    fn worker(&mut self, name: &str, slots: u32) -> usize {
+        let worker = self.command(name, "worker", slots, &[]);
+        self.start(worker)
+    }
+
+    fn kill(&mut self, place: usize) {
+        self.nodes[place].kill().unwrap();
+        self.nodes[place].wait().unwrap();
+    }
+
+    /// Submits a batch and waits for its end. How long it took.
+    async fn batch<J: Job>(&self, jobs: impl Iterator<Item = Submit<J>> + Send + 'static) -> Duration {
+        let began = Instant::now();
+        let batch = self.api.batch("batch").jobs(jobs).submit().await.unwrap();
+        let ended = tokio::time::timeout(PATIENCE, self.api.wait_batch(batch.id)).await.unwrap().unwrap();
+        assert_eq!(ended.batch.done, ended.batch.total, "{ended:?}");
+        began.elapsed()
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        for node in &mut self.nodes {
+            // It may have ended.
+            let _ = node.kill();
+            let _ = node.wait();
+        }
+        let database =
+            PostgresOptions { schema: self.schema.clone(), ..PostgresOptions::new(&self.postgres) };
+        turnwise::remove_schema(&database).unwrap();
+    }
+}
+
+fn keep(numbers: std::ops::Range<u64>, owner: &'static str) -> impl Iterator<Item = Submit<Keep>> + Send {
+    numbers.map(move |number| Keep { number }.owner(owner))
+}
+
+/// The tests run beside it would take the processors that it measures: see `.config/nextest.toml`.
+#[tokio::test]
+async fn two_workers_are_almost_twice_as_fast_as_one() {
+    let mut fleet = Fleet::new().await;
+    let crunches = |count| (0..count).map(|number| Crunch { number, ms: 200 }.into());
+    fleet.worker("one", 1);
+    // The first jobs find everything cold.
+    fleet.batch(crunches(5)).await;
+    let alone = fleet.batch(crunches(30)).await;
+    fleet.worker("two", 1);
+    fleet.batch(crunches(5)).await;
+    let together = fleet.batch(crunches(30)).await;
+    let ratio = alone.as_secs_f64() / together.as_secs_f64();
+    println!("one worker {alone:?}, two {together:?}: {ratio:.2} times as fast");
+    assert!(ratio >= 1.8, "two workers were only {ratio:.2} times as fast as one");
+}
+
+#[tokio::test]
+async fn a_poison_job_kills_its_workers_and_ends_dead() {
+    let mut fleet = Fleet::new().await;
+    fleet.worker("healthy", 2);
+    let sick = fleet.worker("sick", 2);
+    let poison = fleet.api.submit(Poison {}).await.unwrap();
+    let others = fleet.api.batch("others").jobs(keep(0..200, "ada")).submit().await.unwrap();
+    // Whoever dies is started again, as a service manager does it.
+    let began = Instant::now();
+    let dead = loop {
+        let job = fleet.api.job(poison).await.unwrap().unwrap();
+        if job.state == State::Dead {
+            break job;
+        }
+        assert!(began.elapsed() < PATIENCE, "{job:?}");
+        for place in [1, sick] {
+            if fleet.nodes[place].try_wait().unwrap().is_some() {
+                // It may meet the poison before it can say that it is up.
+                fleet.nodes[place] =
+                    fleet.command("again", "worker", 2, &[]).stdout(Stdio::null()).spawn().unwrap();
+            }
+        }
+        // A dead worker is noticed by the store's clock, not by a commit.
+        let _ = tokio::time::timeout(Duration::from_millis(100), fleet.api.next_commit()).await;
+    };
+    assert_eq!(dead.errors.len(), 4, "three rescues, and the one that was too many: {dead:?}");
+    let ended = tokio::time::timeout(PATIENCE, fleet.api.wait_batch(others.id)).await.unwrap().unwrap();
+    assert_eq!((ended.batch.done, ended.batch.total), (200, 200));
+}
+
+#[tokio::test]
+async fn a_stuck_owner_stops_nobody_else() {
+    let mut fleet = Fleet::new().await;
+    fleet.worker("one", 2);
+    fleet.worker("two", 2);
+    let stuck = (0..100).map(|_| Submit::from(Stuck {}).limit_key("stuck").owner("stuck"));
+    fleet.api.submit_all(stuck).await.unwrap();
+    fleet.batch(keep(0..100, "ada")).await;
+    let left = fleet.api.backlog().await.unwrap();
+    assert!(left > 0, "nobody was stuck");
+}
+
+#[tokio::test]
+async fn a_full_disk_of_one_worker_stops_nobody_else() {
+    let mut fleet = Fleet::new().await;
+    let small = fleet.directory.path().join("small");
+    std::fs::create_dir_all(&small).unwrap();
+    // Room for three files: a disk that exists for this process alone, and goes with it.
+    let script = format!("mount -t tmpfs -o size=1m tmpfs '{}' && exec \"$@\"", small.display());
+    let inside = ["unshare", "--map-root-user", "--mount", "sh", "-c", &script, "sh"];
+    let small = fleet.command("small", "worker", 2, &inside);
+    fleet.start(small);
+    let spacious = fleet.worker("spacious", 2);
+    fleet.batch(keep(0..100, "ada")).await;
+    let written = |name: &str| files(&fleet.directory.path().join(name));
+    assert!(written("spacious") >= 90, "{} files", written("spacious"));
+    assert!(fleet.nodes[spacious].try_wait().unwrap().is_none());
+    assert!(fleet.nodes[1].try_wait().unwrap().is_none(), "a full disk ended its worker");
+    fleet.kill(1);
+}
+
+fn files(directory: &Path) -> usize {
+    std::fs::read_dir(directory).unwrap().count()
+}
