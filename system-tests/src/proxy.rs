@@ -50,10 +50,10 @@ impl Shared {
     fn pass(&self) {
         let state = self.lock();
         let state = self.changed.wait_while(state, |state| state.way == Way::Still);
-        let slow = state.unwrap_or_else(PoisonError::into_inner).way == Way::Slow;
-        if slow {
-            thread::sleep(SLOW);
-        }
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        // Late, unless the way is opened meanwhile.
+        let late = self.changed.wait_timeout_while(state, SLOW, |state| state.way == Way::Slow);
+        drop(late.unwrap_or_else(PoisonError::into_inner));
     }
 }
 

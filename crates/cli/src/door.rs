@@ -95,6 +95,7 @@ fn router(door: Arc<Door>) -> Router {
         .route("/v1/nodes", get(overview::nodes))
         .route("/v1/events", get(overview::events))
         .route("/v1/health", get(overview::health))
+        .route("/v1/ready", get(overview::ready))
         .fallback(problem::no_such_page)
         .method_not_allowed_fallback(problem::no_such_method);
     routes

@@ -82,6 +82,8 @@ enum Command {
     Kinds(overview::Kinds),
     /// List the nodes with what they do, and the leases with their holders.
     Nodes(nodes::Args),
+    /// Say whether the node can reach all that it needs; exit code 1 if not.
+    Ready(overview::Kinds),
     /// Let nothing of a kind, an owner, a batch or a lane start. What runs, runs on.
     Pause(control::What),
     /// End a pause.
@@ -128,6 +130,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Owners(args) => overview::owners(&args, &data()?)?,
         Command::Kinds(args) => overview::kinds(&args, &data()?)?,
         Command::Nodes(args) => nodes::run(&args, &data()?)?,
+        Command::Ready(args) => overview::ready(&args, &data()?)?,
         Command::Pause(what) => control::pause(&what, true, &data()?)?,
         Command::Resume(what) => control::pause(&what, false, &data()?)?,
         Command::Dead(args) => dead::run(&args, &data()?)?,

@@ -1,4 +1,4 @@
-//! `lanes`, `owners`, `kinds`: what there is besides jobs and batches.
+//! `lanes`, `owners`, `kinds`, `ready`: what there is besides jobs and batches.
 
 use std::path::Path;
 
@@ -128,4 +128,14 @@ pub(crate) fn kinds(args: &Kinds, data: &Path) -> anyhow::Result<()> {
 
 fn yes(row: &Value, name: &str) -> String {
     if row[name] == true { "yes".into() } else { "-".into() }
+}
+
+/// Says that the node can do its work. What is missing if it cannot is the error.
+pub(crate) fn ready(args: &Kinds, data: &Path) -> anyhow::Result<()> {
+    let answer = Client::open(data)?.get("/v1/ready", &[])?;
+    match args.json {
+        true => show::json(&answer),
+        false => show::line("ready"),
+    }
+    Ok(())
 }

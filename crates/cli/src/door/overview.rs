@@ -6,6 +6,7 @@ use std::task::Poll;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use turnwise::{Cursor, Target, limits};
@@ -112,4 +113,17 @@ pub(crate) async fn health(State(door): State<Arc<Door>>) -> Answer {
         "time": u64::try_from(now.as_micros()).unwrap_or(u64::MAX),
         "alarms": door.engine.alarms(),
     })))
+}
+
+/// Whether this node can do its work, and what is missing if it cannot.
+pub(crate) async fn ready(State(door): State<Arc<Door>>) -> (StatusCode, Json<Value>) {
+    let missing = door.engine.missing().await;
+    if missing.is_empty() {
+        return (StatusCode::OK, Json(json!({"ready": true, "missing": []})));
+    }
+    let said: Vec<String> =
+        missing.iter().map(|missing| format!("{}: {}", missing.what, missing.why)).collect();
+    let message = format!("not ready. {}", said.join(". "));
+    let answer = json!({"ready": false, "missing": missing, "message": message});
+    (StatusCode::SERVICE_UNAVAILABLE, Json(answer))
 }

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use turnwise_servers::RabbitMq;
 use turnwise_servers::poll::until;
 
 use crate::fleet::Fleet;
@@ -36,4 +37,20 @@ fn workers_finish_while_the_api_is_stopped() {
     let shown = second.json(&["batches", &batch]);
     assert_eq!((&shown["done"], &shown["total"]), (&JOBS.into(), &JOBS.into()), "{shown:#}");
     assert_eq!(shown["phase"], "settled");
+}
+
+#[test]
+fn a_node_says_what_is_missing_and_goes_on_when_it_is_back() {
+    let (fleet, home) = (Fleet::new(), tempfile::tempdir().unwrap());
+    let mut broker = RabbitMq::start().unwrap();
+    let url = broker.url();
+    let up = Up::on(&home.path().join("node"), &[], &fleet.variables(&[("TURNWISE_RABBITMQ", &url)]));
+    assert_eq!(up.run(&["ready"]).ok().trim(), "ready");
+    broker.stop().unwrap();
+    until("noticing it", PATIENCE, || Ok((up.run(&["ready"]).code == 1).then_some(()))).unwrap();
+    up.run(&["ready"]).failed(1, &["not ready", "broker: "]);
+    broker.restart().unwrap();
+    until("finding it again", PATIENCE, || Ok((up.run(&["ready"]).code == 0).then_some(()))).unwrap();
+    let job = up.submit(&["echo", "7"]);
+    up.wait_for(&job, "done");
 }
