@@ -45,10 +45,9 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// Nothing but work for the processor.
-fn crunch(job: Crunch, _: Context) -> Outcome {
+fn crunch(Crunch { mut number, ms }: Crunch, _: Context) -> Outcome {
     let began = Instant::now();
-    let mut number = job.number;
-    while began.elapsed() < Duration::from_millis(job.ms) {
+    while began.elapsed() < Duration::from_millis(ms) {
         for _ in 0..10_000 {
             number = std::hint::black_box(number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
