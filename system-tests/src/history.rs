@@ -93,6 +93,17 @@ impl FromStr for Entry {
     }
 }
 
+/// An entry as it is appended to the log, in one write. A kill in the middle of the write leaves a part of it behind: it
+/// begins with a line of its own, so that it joins no such part, and ends with a mark, so that a part is known for one.
+pub fn line(entry: &Entry) -> String {
+    format!("\n{entry} .\n")
+}
+
+/// The entries of a log. Parts that a kill left behind are no entries.
+pub fn read(log: &str) -> Result<Vec<Entry>, String> {
+    log.lines().filter_map(|line| line.strip_suffix(" .")).map(str::parse).collect()
+}
+
 /// Everything that the log shows to be wrong, in words. `stopped` are the lives that were stopped in their tracks for
 /// longer than their sessions, and woke up: nobody can keep what they had claimed from going on for a moment, but
 /// nothing of it may count.
@@ -299,6 +310,15 @@ mod tests {
                     2 ended lane 1 1 A 2
                     2 final lane 1 1 A done";
         assert_eq!(check(good), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn what_a_kill_leaves_behind_is_no_entry() {
+        let entry: Entry = "1 ended plain 0 1 A 12".parse().unwrap();
+        let whole = line(&entry);
+        for end in 0..whole.len() - 1 {
+            assert_eq!(read(&format!("{whole}{}{whole}", &whole[..end])).unwrap().len(), 2, "{end}");
+        }
     }
 
     #[test]

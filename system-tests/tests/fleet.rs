@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
-use system_tests::history::{Entry, What, faults};
+use system_tests::history::{self, What, faults};
 use system_tests::proxy::{Proxy, Way};
 use turnwise_servers::poll::until;
 use turnwise_servers::{Postgres, RabbitMq, Redis};
@@ -210,8 +210,7 @@ impl Fleet {
         // The last line may be half written by somebody who is writing it now.
         let whole = news.rfind('\n').map_or(0, |end| end + 1);
         self.read += whole as u64;
-        for line in news[..whole].lines() {
-            let entry: Entry = line.parse().unwrap();
+        for entry in history::read(&news[..whole]).unwrap() {
             self.accepted += match entry.kind.as_str() {
                 _ if entry.what != What::Accepted => 0,
                 "batch" => entry.number as usize + 1,
@@ -297,7 +296,7 @@ fn whatever_goes_wrong_a_fleet_keeps_its_promises() {
     assert!(ended.success());
     println!("{:>5.1} s: finished", began.elapsed().as_secs_f32());
     let log = std::fs::read_to_string(fleet.directory.path().join("log")).unwrap();
-    let entries: Vec<Entry> = log.lines().map(|line| line.parse().unwrap()).collect();
+    let entries = history::read(&log).unwrap();
     let refused = entries.iter().filter(|entry| entry.what == What::Refused).count();
     assert!(refused > 0, "nobody who stood still tried to write");
     assert!(fleet.accepted() >= JOBS);

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use system_tests::history::{Entry, What, faults};
+use system_tests::history::{What, faults, read};
 
 const KILLS: u32 = 32;
 
@@ -52,7 +52,7 @@ fn killed_again_and_again_it_keeps_its_promises() {
     for _ in BufReader::new(last.stdout.take().unwrap()).lines() {}
     assert!(last.wait().unwrap().success());
     let log = std::fs::read_to_string(directory.path().join("log")).unwrap();
-    let entries: Vec<Entry> = log.lines().map(|line| line.parse().unwrap()).collect();
+    let entries = read(&log).unwrap();
     let accepted = entries.iter().filter(|entry| entry.what == What::Accepted).count();
     assert!(accepted > 500, "only {accepted} were accepted: this is no load");
     let found = faults(&entries, &BTreeSet::new());

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
-use system_tests::history::{Entry, What};
+use system_tests::history::{self, Entry, What};
 use turnwise::{
     Config, Context, Engine, Error, FleetOptions, Job, Outcome, PostgresOptions, RabbitOptions, RedisOptions,
     Retry, Roles, Stop, hours, millis,
@@ -68,9 +68,7 @@ impl Log {
     ) {
         let (id, detail) = (format!("{id}"), format!("{detail}"));
         let entry = Entry { life: self.life, what, kind: kind.into(), group, number, id, detail };
-        // One write for one line: a kill leaves whole lines behind.
-        let line = format!("{entry}\n");
-        (&self.file).write_all(line.as_bytes()).expect("the log can be written");
+        (&self.file).write_all(history::line(&entry).as_bytes()).expect("the log can be written");
         println!("{entry}");
     }
 
@@ -259,11 +257,8 @@ async fn finish(engine: &Engine, log: &Log, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Others may be writing: what is not a whole line yet is left out.
 fn read(path: &Path) -> anyhow::Result<Vec<Entry>> {
-    let text = std::fs::read_to_string(path)?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(|line| line.parse().map_err(anyhow::Error::msg)).collect()
+    history::read(&std::fs::read_to_string(path)?).map_err(anyhow::Error::msg)
 }
 
 /// A lane's numbers go on after the largest that was ever started or accepted: an unknown outcome leaves a gap.

@@ -10,3 +10,4 @@ mod life;
 mod nodes;
 mod operate;
 mod roles;
+mod stories;
