@@ -214,7 +214,7 @@ async fn queues_that_differ_are_named_with_the_way_to_mend_them() {
     assert_eq!(differ.len(), 2, "{found:#?}");
     for (finding, parts) in differ.into_iter().zip([
         ["`task.exchange`", "argument type", "rabbitmqadmin"],
-        ["`echo.queue`", "argument durable", "rabbitmqctl delete_queue -p "],
+        ["`echo.queue`", "argument x-expires", "rabbitmqctl delete_queue -p "],
     ]) {
         assert!(parts.iter().all(|part| finding.says.contains(part)), "{}", finding.says);
     }

@@ -1,6 +1,7 @@
 //! What a commit writes, as one statement where that is possible: for each statement the server answers on its own, and
 //! whoever waits is woken for each answer. (One submission after the other: see `docs/fleet.md` for what it came to.)
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::link::Pending;
@@ -8,13 +9,15 @@ use super::link::Pending;
 /// More statements than this stay apart: every combination is a plan of its own, kept for each connection.
 const MOST: usize = 8;
 
-/// Makes one statement of writes to different tables. The last may be a question, and then is what is asked. No statement
-/// sees what another one wrote, which none of them needs to.
+/// Makes one statement of writes to different tables. The last may be a question, and then is what is asked. Inside one
+/// statement no write sees another, so two writes to one table stay apart; only those to `job` never meet, because each
+/// names the rows that it is about.
 pub(super) fn together(pending: Vec<Pending>) -> Vec<Pending> {
-    let alike = |one: &Pending, other: &Pending| one.sql == other.sql;
-    let doubled =
-        pending.iter().enumerate().any(|(place, one)| pending[..place].iter().any(|other| alike(one, other)));
-    if doubled || !(2..=MOST).contains(&pending.len()) {
+    let mut tables = BTreeSet::new();
+    let apart = pending.iter().map(|one| table(&one.sql)).all(|table| table == "job" || tables.insert(table));
+    let mut texts = BTreeSet::new();
+    let differ = pending.iter().all(|one| texts.insert(&*one.sql));
+    if !apart || !differ || !(2..=MOST).contains(&pending.len()) {
         return pending;
     }
     let (mut sql, mut values) = (String::new(), Vec::new());
@@ -33,6 +36,16 @@ pub(super) fn together(pending: Vec<Pending>) -> Vec<Pending> {
     sql.push(' ');
     sql.push_str(question.as_deref().unwrap_or("SELECT 1"));
     vec![Pending { sql: sql.into(), values }]
+}
+
+/// The table that a statement writes to; a question writes to none.
+fn table(sql: &str) -> &str {
+    let mut words = sql.split_whitespace();
+    match words.next() {
+        Some("INSERT" | "DELETE") => words.nth(1).unwrap_or(""),
+        Some("UPDATE") => words.next().unwrap_or(""),
+        _ => "",
+    }
 }
 
 /// The same statement with its values counted from further on.
@@ -79,6 +92,10 @@ mod tests {
             pending("DELETE FROM a WHERE id = $1", 1),
         ]);
         assert_eq!(alike.len(), 2);
+        let same = ["INSERT INTO error (job) VALUES ($1)", "DELETE FROM error WHERE fence < $1"];
+        assert_eq!(together(same.map(|sql| pending(sql, 1)).into()).len(), 2, "one must see the other");
+        let jobs = ["INSERT INTO job (id) VALUES ($1)", "UPDATE job SET state = 2 WHERE id = $1"];
+        assert_eq!(together(jobs.map(|sql| pending(sql, 1)).into()).len(), 1);
         assert_eq!(together(vec![pending("DELETE FROM a", 0)]).len(), 1);
     }
 }
