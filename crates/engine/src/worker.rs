@@ -268,6 +268,10 @@ impl Crew {
         for slots in state.pools.values_mut() {
             let late = |ahead: &Ahead| closing || now.since(ahead.since) >= limits::AHEAD_PATIENCE;
             let count = slots.ahead.iter().take_while(|ahead| late(ahead)).count();
+            if count > 0 {
+                // What is running takes longer than what ran before: nothing is claimed ahead until a run has ended.
+                slots.pace = None;
+            }
             given_back.extend(slots.ahead.drain(..count).map(|ahead| ahead.run));
         }
         if !given_back.is_empty() {
