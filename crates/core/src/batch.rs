@@ -93,6 +93,8 @@ pub struct Batch {
     pub cancel: bool,
     /// The largest job id in it, so that its jobs can be found without an index.
     pub last: JobId,
+    /// The smallest, for the same.
+    pub first: JobId,
 }
 
 /// What the end of a job means for its batch.
@@ -115,30 +117,41 @@ impl Batch {
     }
 
     /// Takes in more jobs.
-    pub fn add(&mut self, jobs: u64, last: JobId) -> Result<(), Refusal> {
+    pub fn add(&mut self, jobs: u64, job: JobId) -> Result<(), Refusal> {
         if self.cancel {
             return Err(Refusal::BatchCancelled(self.id));
         }
         if self.phase != Phase::Open {
             return Err(Refusal::Sealed(self.id));
         }
-        self.total += jobs;
-        self.last = self.last.max(last);
+        self.take_in(jobs, job);
         Ok(())
     }
 
     /// Takes in jobs that one of its own running jobs submits: allowed until the batch settles, because
     /// that job itself keeps it from settling.
-    pub fn grow(&mut self, jobs: u64, last: JobId) -> Result<(), Refusal> {
+    pub fn grow(&mut self, jobs: u64, job: JobId) -> Result<(), Refusal> {
         if self.cancel {
             return Err(Refusal::BatchCancelled(self.id));
         }
         if self.pending() == 0 {
             return Err(Refusal::Sealed(self.id));
         }
-        self.total += jobs;
-        self.last = self.last.max(last);
+        self.take_in(jobs, job);
         Ok(())
+    }
+
+    fn take_in(&mut self, jobs: u64, job: JobId) {
+        self.first = if self.total == 0 { job } else { self.first.min(job) };
+        self.last = self.last.max(job);
+        self.total += jobs;
+    }
+
+    /// The ids from and to which its jobs lie, its continuation among them; none if there are no jobs.
+    pub fn ids(&self) -> Option<(JobId, JobId)> {
+        let jobs = (self.total > 0).then_some([self.first, self.last]);
+        let all = jobs.into_iter().flatten().chain(self.then.map(|then| then.job));
+        Some((all.clone().min()?, all.max()?))
     }
 
     /// Closes the batch to more jobs. Sealing twice is sealing once.
@@ -232,7 +245,19 @@ mod tests {
             then: when.map(|when| Continuation { job: JobId::from_u64(99), when }),
             cancel: false,
             last: JobId::from_u64(0),
+            first: JobId::from_u64(0),
         }
+    }
+
+    #[test]
+    fn its_jobs_lie_between_two_ids() {
+        let ids = |batch: &Batch| batch.ids().map(|(first, last)| (first.as_u64(), last.as_u64()));
+        assert_eq!((ids(&batch(None)), ids(&batch(Some(When::Settled)))), (None, Some((99, 99))));
+        let mut batch = batch(None);
+        for id in [7, 5, 9] {
+            batch.add(1, JobId::from_u64(id)).unwrap();
+        }
+        assert_eq!(ids(&batch), Some((5, 9)));
     }
 
     #[test]

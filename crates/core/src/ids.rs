@@ -163,9 +163,12 @@ impl IdMaker {
     }
 }
 
-/// The smallest id that could have been made at this time: for finding old work without an index.
+/// The smallest id that could have been made at this time: for finding old work without an index. A time beyond those
+/// that ids can tell is after all of them.
 pub fn first_id_at(time: Time) -> u64 {
-    u64::try_from(time.as_millis() - EPOCH_MS).unwrap_or(0) << (NODE_BITS + COUNT_BITS)
+    const LAST: u64 = u64::MAX >> 1;
+    let ms = u64::try_from(time.as_millis() - EPOCH_MS).unwrap_or(0);
+    if ms > LAST >> (NODE_BITS + COUNT_BITS) { LAST } else { ms << (NODE_BITS + COUNT_BITS) }
 }
 
 #[cfg(test)]
@@ -211,5 +214,6 @@ mod tests {
         let mut maker = IdMaker::new(1023);
         let id = maker.next(NOW);
         assert!(first_id_at(NOW) <= id && id < first_id_at(NOW + std::time::Duration::from_millis(1)));
+        assert_eq!((first_id_at(Time::ZERO), first_id_at(Time::MAX)), (0, u64::MAX >> 1));
     }
 }

@@ -65,6 +65,10 @@ pub const TICKETS_PER_MESSAGE: usize = 256;
 pub const MISSED_TICKS: usize = 100;
 /// Rows in one page of a listing.
 pub const PAGE_ROWS: usize = 1_000;
+/// Jobs that one page of a listing looks at, whatever it is looking for.
+pub const ROWS_LOOKED_AT: usize = 5_000;
+/// Lines, and names of lanes, that a process remembers for whoever is shown events and listings.
+pub const NAMES_KNOWN: usize = 16_384;
 /// Largest secret in the vault.
 pub const SECRET_BYTES: usize = 64 << 10;
 /// Messages that one in-process queue holds before publishers are refused.
@@ -89,3 +93,5 @@ const _: () = assert!(2 * JOBS_PER_COMMIT + JOBS_PER_SUBMIT <= EVENTS_PER_BLOCK)
 const _: () = assert!(BEAT.as_millis() * 3 < SESSION.as_millis());
 const _: () = assert!(TICKET.as_millis() < SESSION.as_millis());
 const _: () = assert!(WINDOW_PER_LINE <= WINDOW_TOTAL);
+const _: () = assert!(PAGE_ROWS <= ROWS_LOOKED_AT);
+const _: () = assert!(PAGE_ROWS <= NAMES_KNOWN);

@@ -10,6 +10,7 @@ mod fetch;
 mod follow;
 mod handed_in;
 mod link;
+mod listing;
 mod lists;
 mod meter;
 mod reads;
@@ -243,7 +244,7 @@ impl Store for PostgresStore {
     }
 
     fn list(&self, filter: Filter) -> Answer<'_, Result<JobsPage, StoreError>> {
-        ask(self.looker.as_ref(), move |reader| lists::list(reader, &filter))
+        ask(self.looker.as_ref(), move |reader| listing::list(reader, &filter))
     }
 
     fn watch(&self) -> broadcast::Receiver<Arc<Committed>> {

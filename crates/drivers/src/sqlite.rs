@@ -6,6 +6,7 @@
 mod backup;
 mod checkpoint;
 mod codec;
+mod listing;
 mod lists;
 mod lock;
 mod log;
@@ -180,7 +181,7 @@ impl Store for SqliteStore {
     }
 
     fn list(&self, filter: Filter) -> Answer<'_, Result<JobsPage, StoreError>> {
-        self.look(move |reader| lists::list(reader, &filter))
+        self.look(move |reader| listing::list(reader, &filter))
     }
 
     fn watch(&self) -> broadcast::Receiver<Arc<Committed>> {

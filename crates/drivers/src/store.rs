@@ -1,6 +1,7 @@
 //! The store contract: it decides; everything else is a hint.
 
 mod error;
+mod filter;
 mod read;
 mod receipt;
 mod records;
@@ -18,9 +19,10 @@ use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 
 pub use error::StoreError;
+pub(crate) use filter::Sieve;
+pub use filter::{Filter, JobsPage};
 pub use read::{
-    Agenda, Details, Filter, Found, JobRow, JobsPage, OwnerRow, Read, Ready, ReadyAnswer, ReadyJob, Rules,
-    Tail, TailPage, Want,
+    Agenda, Details, Found, JobRow, OwnerRow, Read, Ready, ReadyAnswer, ReadyJob, Rules, Tail, TailPage, Want,
 };
 pub use receipt::{Claimed, Receipt, Submitted};
 pub use records::{
@@ -70,6 +72,8 @@ pub struct Committed {
 ///   (`a_tail_misses_nothing`, `an_old_cursor_is_told`).
 /// - What a node does is known as long as its session is (`what_a_node_does_is_known_until_it_is_buried`).
 /// - Times are judged by the store's clock (`the_stores_clock_decides`).
+/// - `list` finds what fits and nothing else, newest first, however many pages it takes (`listings_go_page_by_page`,
+///   `every_filter_finds_what_fits`).
 pub trait Store: Send + Sync {
     /// Executes units in order, many to one durable commit. `Err` means that none of them happened, or, after
     /// a crash or a lost connection, that it is unknown: send them again, ids make that safe.

@@ -17,6 +17,7 @@ use crate::flow::batch::Batch;
 use crate::handler::{Registry, Worker};
 use crate::hub::{self, Hub};
 use crate::job::{Job, Submit};
+use crate::known::Known;
 use crate::loops::member;
 use crate::running::Running;
 use crate::runtime::Runtime;
@@ -49,6 +50,7 @@ pub(crate) struct Inner {
     pub(crate) config: Config,
     pub(crate) registry: Registry,
     pub(crate) hub: Hub,
+    pub(crate) known: Known,
     pub(crate) vault: Vault,
     pub(crate) liveness: watch::Sender<Option<Liveness>>,
     ids: Mutex<IdMaker>,
@@ -79,6 +81,7 @@ impl Engine {
             runtime: config.runtime.clone(),
             registry: Registry::default(),
             hub: Hub::default(),
+            known: Known::default(),
             vault,
             liveness: watch::channel(None).0,
             ids: Mutex::new(IdMaker::new(0)),

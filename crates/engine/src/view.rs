@@ -135,7 +135,8 @@ impl Engine {
         Ok(Some(view(*details, kind.as_deref())))
     }
 
-    /// Jobs by filter, newest first: a page, and where to go on.
+    /// Jobs by filter, newest first: a page, and where to go on. A page may hold fewer than asked for, even none, although
+    /// more follow: it looks at a bounded number of jobs.
     pub async fn jobs(&self, filter: Filter) -> Result<(Vec<JobRow>, Option<JobId>), Error> {
         let page = self.inner.store.list(filter).await?;
         Ok((page.rows, page.before))

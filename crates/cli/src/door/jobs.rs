@@ -42,6 +42,7 @@ pub(crate) async fn list(State(door): State<Arc<Door>>, Asked(which): Asked<Whic
         batch: read_some("bad_id", which.batch.as_deref())?,
         before: read_some("bad_id", which.before.as_deref())?,
         limit: which.limit.unwrap_or(PAGE).clamp(1, limits::PAGE_ROWS),
+        ..Filter::default()
     };
     let (rows, next) = door.engine.jobs(filter).await?;
     let jobs: Vec<Value> = rows.iter().map(row).collect();

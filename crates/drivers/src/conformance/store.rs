@@ -19,6 +19,7 @@ pub mod dump;
 pub mod events;
 pub mod generate;
 pub mod lanes;
+pub mod listings;
 pub mod promises;
 pub mod rights;
 pub mod sessions;
@@ -128,7 +129,11 @@ macro_rules! store_conformance {
                     replay_revives_the_dead_and_the_cancelled
                     cancelling_a_running_job_twice_is_cancelling_it_once a_replayed_job_has_all_its_attempts
                     what_is_not_there_is_said_so rules_that_make_no_sense_are_refused
-                    listings_go_page_by_page a_durable_queue_keeps_its_order
+                    a_durable_queue_keeps_its_order
+                }
+                listings {
+                    listings_go_page_by_page every_filter_finds_what_fits times_are_those_in_the_ids
+                    what_is_far_back_is_found lanes_have_names
                 }
             }
         }

@@ -42,6 +42,7 @@ pub(super) fn open<B: Backend>(w: &mut Working<B>, new: &NewBatch, now: Time) ->
         then,
         cancel: false,
         last: JobId::from_u64(0),
+        first: JobId::from_u64(0),
     };
     w.put::<spaces::Batches>(new.id, batch);
     w.events.push(Event::BatchOpened(new.id));

@@ -29,6 +29,9 @@ pub(super) fn read(rows: &Rows, what: &Read, now: Time) -> Found {
         }
         Read::Lane(name) => Found::Lanes(rows.lanes.get(&Lane::id_of(name)).cloned().into_iter().collect()),
         Read::Lanes { after, limit } => Found::Lanes(lanes(rows, after.as_ref(), *limit)),
+        Read::LaneNames(ids) => Found::LaneNames(
+            ids.iter().filter_map(|id| Some((*id, rows.lanes.get(id)?.name.clone()))).collect(),
+        ),
         Read::Owners { after, limit } => Found::Owners(owners(rows, after.as_ref(), *limit)),
         Read::Kinds => Found::Kinds(rows.kinds.values().cloned().collect()),
         Read::Sessions => Found::Sessions(rows.sessions.values().cloned().collect()),
@@ -104,17 +107,20 @@ fn next_jobs(rows: &Rows, want: &Want) -> Vec<(JobId, u32)> {
 
 pub(super) fn list(rows: &Rows, filter: &Filter) -> JobsPage {
     let limit = filter.limit.clamp(1, limits::PAGE_ROWS);
-    let upper = filter.before.map_or(Unbounded, Excluded);
+    let (sieve, ids) = (filter.sieve(), filter.ids());
+    let id = |number: i64| JobId::from_u64(number.cast_unsigned());
     let mut page = JobsPage::default();
-    for (id, header) in rows.jobs.range((Unbounded, upper)).rev() {
-        if page.rows.len() == limit {
+    for (looked_at, (id, header)) in rows.jobs.range(id(ids.start)..id(ids.end)).rev().enumerate() {
+        if page.rows.len() == limit || looked_at == limits::ROWS_LOOKED_AT {
             return page;
         }
-        let Some(row) = row(rows, header) else { continue };
-        if filter.matches(&row) {
+        page.before = Some(*id);
+        if sieve.wants(header)
+            && let Some(row) = row(rows, header)
+            && sieve.wants_line(&row.line)
+        {
             page.rows.push(row);
         }
-        page.before = Some(*id);
     }
     page.before = None;
     page

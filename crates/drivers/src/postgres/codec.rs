@@ -35,7 +35,7 @@ macro_rules! lane_columns {
 macro_rules! batch_columns {
     () => {
         "id, name, owner, opened, settled, phase, total, done, dead, cancelled, repaired, then_job, then_when, \
-         cancel, last"
+         cancel, last, first"
     };
 }
 macro_rules! tally_columns {
@@ -125,6 +125,7 @@ pub(super) fn batch(row: &Row) -> Decoded<Batch> {
         }),
         cancel: get(row, 13)?,
         last: JobId::from_u64(number(row, 14)?),
+        first: JobId::from_u64(number(row, 15)?),
     })
 }
 

@@ -1,54 +1,16 @@
-//! Listings: a page at a time, each looking at a bounded number of rows.
+//! Listings of everything but jobs: a page at a time, each looking at a bounded number of rows.
 
-use std::time::Duration;
-
+use tokio_postgres::types::ToSql;
+use turnwise_core::batch::Batch;
 use turnwise_core::event::{Cursor, Event};
-use turnwise_core::ids::{BatchId, JobId, first_id_at};
-use turnwise_core::job::State;
-use turnwise_core::limits;
+use turnwise_core::ids::{BatchId, JobId};
 use turnwise_core::name::Name;
 
-use super::Reader;
-use super::codec::{self, header_columns, tally_columns};
+use super::codec::{self, batch_columns, header_columns, tally_columns};
 use super::link::Link;
-use super::reads::{many, most, one, with_lines};
+use super::reads::{many, most, one};
 use crate::ledger::{page, trimmed};
-use crate::store::{Filter, Found, JobsPage, OwnerRow, StoreError, Tail};
-
-/// Jobs that one page looks at, at most.
-const LOOKED_AT: i64 = 10_000;
-/// How far behind the clock of a node that makes ids may be.
-const SLOW_CLOCK: Duration = Duration::from_secs(3_600);
-
-pub(super) fn list(reader: &mut Reader, filter: &Filter) -> Result<JobsPage, StoreError> {
-    let limit = filter.limit.clamp(1, limits::PAGE_ROWS);
-    // Dead letters have an index of their own: there are few of them among many.
-    let sql = match filter.state {
-        Some(State::Dead) => concat!(
-            "SELECT ",
-            header_columns!(),
-            " FROM job WHERE state = 6 AND id < $1 ORDER BY id DESC LIMIT $2"
-        ),
-        _ => concat!("SELECT ", header_columns!(), " FROM job WHERE id < $1 ORDER BY id DESC LIMIT $2"),
-    };
-    let before = filter.before.map_or(i64::MAX, JobId::as_i64);
-    let headers = many(&mut reader.link, sql, &[&before, &LOOKED_AT], codec::header)?;
-    let reached_end = headers.len() < LOOKED_AT as usize;
-    let mut found = JobsPage::default();
-    for job in with_lines(reader, headers)? {
-        if found.rows.len() == limit {
-            return Ok(found);
-        }
-        found.before = Some(job.header.id);
-        if filter.matches(&job) {
-            found.rows.push(job);
-        }
-    }
-    if reached_end {
-        found.before = None;
-    }
-    Ok(found)
-}
+use crate::store::{Found, OwnerRow, StoreError, Tail};
 
 pub(super) fn tail(link: &mut Link, after: Cursor, limit: usize) -> Result<Tail, StoreError> {
     let oldest = one(link, "SELECT min(block) FROM event", &[], |row| codec::get::<Option<i64>>(row, 0))?;
@@ -96,29 +58,29 @@ pub(super) fn owners(
     Ok(owners)
 }
 
+pub(super) fn batch(link: &mut Link, id: BatchId) -> Result<Option<Batch>, StoreError> {
+    let sql = concat!("SELECT ", batch_columns!(), " FROM batch WHERE id = $1");
+    one(link, sql, &[&id.as_i64()], codec::batch)
+}
+
 pub(super) fn batch_jobs(
     link: &mut Link,
     batch: BatchId,
     after: Option<JobId>,
     limit: usize,
 ) -> Result<Found, StoreError> {
-    let bounds = "SELECT last, opened FROM batch WHERE id = $1";
-    let found =
-        one(link, bounds, &[&batch.as_i64()], |row| Ok((codec::get::<i64>(row, 0)?, codec::time(row, 1)?)))?;
-    let Some((last, opened)) = found else {
+    let Some(Batch { first, last, .. }) = self::batch(link, batch)? else {
         return Ok(Found::Ids { ids: Vec::new(), after: None });
     };
-    // Ids grow with time and a batch is opened before its jobs, so its jobs lie between the two. Makers of ids may be
-    // slow by less than an hour.
-    let first = first_id_at(opened - SLOW_CLOCK).min(batch.as_u64()).cast_signed() - 1;
     let sql = concat!(
         "SELECT ",
         header_columns!(),
         " FROM job WHERE id > $1 AND id <= $2 AND state < 5 \
          AND line IN (SELECT id FROM line WHERE batch = $3) ORDER BY id LIMIT $4"
     );
-    let from = after.map_or(first, JobId::as_i64);
-    let headers = many(link, sql, &[&from, &last, &batch.as_i64(), &most(limit)], codec::header)?;
+    let from = after.map_or(first.as_i64() - 1, JobId::as_i64);
+    let values: &[&(dyn ToSql + Sync)] = &[&from, &last.as_i64(), &batch.as_i64(), &most(limit)];
+    let headers = many(link, sql, values, codec::header)?;
     let after = (headers.len() == limit).then(|| headers.last().map(|header| header.id)).flatten();
     let ids = headers.iter().filter(|header| !header.flags.continuation).map(|header| header.id).collect();
     Ok(Found::Ids { ids, after })

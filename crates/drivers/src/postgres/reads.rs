@@ -5,10 +5,11 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-use turnwise_core::ids::{BatchId, JobId, LineId, SessionId};
+use turnwise_core::ids::{BatchId, JobId, LaneId, LineId, SessionId};
 use turnwise_core::job::Header;
 use turnwise_core::lane::Lane;
 use turnwise_core::line::LineKey;
+use turnwise_core::name::Name;
 use turnwise_core::time::Time;
 
 use super::codec::{self, Decoded, batch_columns, header_columns, lane_columns, session_columns};
@@ -98,10 +99,7 @@ pub(super) fn read(reader: &mut Reader, what: &Read) -> Result<Found, StoreError
         }
         Read::Job(id) => Found::Job(details(reader, *id)?.map(Box::new)),
         Read::Steps(id) => Found::Steps(steps(link, *id)?),
-        Read::Batch(id) => {
-            let sql = concat!("SELECT ", batch_columns!(), " FROM batch WHERE id = $1");
-            Found::Batches(many(link, sql, &[&id.as_i64()], codec::batch)?)
-        }
+        Read::Batch(id) => Found::Batches(lists::batch(link, *id)?.into_iter().collect()),
         Read::Batches { before, limit } => {
             let sql =
                 concat!("SELECT ", batch_columns!(), " FROM batch WHERE id < $1 ORDER BY id DESC LIMIT $2");
@@ -122,6 +120,7 @@ pub(super) fn read(reader: &mut Reader, what: &Read) -> Result<Found, StoreError
             let after = after.as_deref().unwrap_or("");
             Found::Lanes(many(link, sql, &[&after, &most(*limit)], codec::lane)?)
         }
+        Read::LaneNames(ids) => Found::LaneNames(lane_names(link, ids)?),
         Read::Owners { after, limit } => Found::Owners(lists::owners(link, after.as_deref(), *limit)?),
         Read::Running(session) => {
             let sql = concat!(
@@ -152,6 +151,12 @@ pub(super) fn read(reader: &mut Reader, what: &Read) -> Result<Found, StoreError
         }),
         what => settings(link, what)?,
     })
+}
+
+fn lane_names(link: &mut Link, ids: &[LaneId]) -> Result<Vec<(LaneId, Name)>, StoreError> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.as_i64()).collect();
+    let sql = "SELECT id, name FROM lane WHERE id = ANY($1)";
+    many(link, sql, &[&ids], |row| Ok((LaneId::from_u64(codec::number(row, 0)?), codec::name(row, 1)?)))
 }
 
 /// What is not about jobs.

@@ -105,12 +105,12 @@ impl Rows {
 
     fn flush_batches(&mut self, tables: &mut Tables) -> Result<(), StoreError> {
         const PUT: &str = "INSERT INTO batch (id, name, owner, opened, settled, phase, total, done, dead, cancelled, \
-            repaired, then_job, then_when, cancel, last) \
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+            repaired, then_job, then_when, cancel, last, first) \
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
             ON CONFLICT (id) DO UPDATE SET settled = excluded.settled, phase = excluded.phase, \
             total = excluded.total, done = excluded.done, dead = excluded.dead, cancelled = excluded.cancelled, \
             repaired = excluded.repaired, then_job = excluded.then_job, then_when = excluded.then_when, \
-            cancel = excluded.cancel, last = excluded.last";
+            cancel = excluded.cancel, last = excluded.last, first = excluded.first";
         let rows = self;
         tables.batches.flush(|change| {
             match change {
@@ -132,6 +132,7 @@ impl Rows {
                         Box::new(b.then.map(|then| then.when == When::AllDone)),
                         Box::new(b.cancel),
                         Box::new(b.last.as_i64()),
+                        Box::new(b.first.as_i64()),
                     ],
                 ),
                 Change::Delete(id) => {

@@ -72,7 +72,7 @@ pub(super) fn lane(row: &Row<'_>) -> rusqlite::Result<Lane> {
 }
 
 pub(super) const BATCH: &str = "id, name, owner, opened, settled, phase, total, done, dead, cancelled, repaired, \
-                                then_job, then_when, cancel, last";
+                                then_job, then_when, cancel, last, first";
 
 pub(super) fn batch(row: &Row<'_>) -> rusqlite::Result<Batch> {
     let job: Option<i64> = row.get(11)?;
@@ -95,6 +95,7 @@ pub(super) fn batch(row: &Row<'_>) -> rusqlite::Result<Batch> {
         }),
         cancel: row.get(13)?,
         last: JobId::from_u64(number(row, 14)?),
+        first: JobId::from_u64(number(row, 15)?),
     })
 }
 

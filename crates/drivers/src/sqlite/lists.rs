@@ -1,50 +1,20 @@
-//! Listings: a page at a time, each looking at a bounded number of rows.
-
-use std::time::Duration;
+//! Listings of everything but jobs: a page at a time, each looking at a bounded number of rows.
 
 use rusqlite::{Connection, params};
+use turnwise_core::batch::Batch;
 use turnwise_core::event::{Cursor, Event};
-use turnwise_core::ids::{BatchId, JobId, first_id_at};
+use turnwise_core::ids::{BatchId, JobId};
 use turnwise_core::job::State;
-use turnwise_core::limits;
 use turnwise_core::name::Name;
 use turnwise_core::tally::{Account, Tally};
 
-use super::reads::{many, one, row};
+use super::reads::{many, one};
 use super::{Reader, codec};
 use crate::ledger::{page, trimmed};
-use crate::store::{Filter, Found, JobsPage, OwnerRow, StoreError, Tail};
+use crate::store::{Found, OwnerRow, StoreError, Tail};
 
-/// Jobs that one page looks at, at most.
+/// Ended jobs that are looked at together.
 const LOOKED_AT: i64 = 10_000;
-/// How far behind the clock of a node that makes ids may be.
-const SLOW_CLOCK: Duration = Duration::from_secs(3_600);
-
-pub(super) fn list(reader: &mut Reader, filter: &Filter) -> Result<JobsPage, StoreError> {
-    let limit = filter.limit.clamp(1, limits::PAGE_ROWS);
-    // Dead letters have an index of their own: there are few of them among many.
-    let dead = if filter.state == Some(State::Dead) { "state = 6 AND" } else { "" };
-    let sql = format!("SELECT {} FROM job WHERE {dead} id < ?1 ORDER BY id DESC LIMIT ?2", codec::HEADER);
-    let before = filter.before.map_or(i64::MAX, JobId::as_i64);
-    let connection = &reader.connection;
-    let headers = many(connection, &sql, [before, LOOKED_AT], codec::header)?;
-    let reached_end = headers.len() < LOOKED_AT as usize;
-    let mut found = JobsPage::default();
-    for header in headers {
-        if found.rows.len() == limit {
-            return Ok(found);
-        }
-        found.before = Some(header.id);
-        let job = row(connection, &mut reader.lines, header)?;
-        if filter.matches(&job) {
-            found.rows.push(job);
-        }
-    }
-    if reached_end {
-        found.before = None;
-    }
-    Ok(found)
-}
 
 pub(super) fn tail(reader: &mut Reader, after: Cursor, limit: usize) -> Result<Tail, StoreError> {
     let c = &reader.connection;
@@ -85,6 +55,11 @@ pub(super) fn owners(c: &Connection, after: Option<&str>, limit: usize) -> Resul
     Ok(owners)
 }
 
+pub(super) fn batch(c: &Connection, id: BatchId) -> Result<Option<Batch>, StoreError> {
+    let sql = format!("SELECT {} FROM batch WHERE id = ?1", codec::BATCH);
+    one(c, &sql, [id.as_i64()], codec::batch)
+}
+
 pub(super) fn batch_jobs(
     reader: &mut Reader,
     batch: BatchId,
@@ -92,22 +67,16 @@ pub(super) fn batch_jobs(
     limit: usize,
 ) -> Result<Found, StoreError> {
     let c = &reader.connection;
-    let bounds = "SELECT last, opened FROM batch WHERE id = ?1";
-    let Some((last, opened)) =
-        one(c, bounds, [batch.as_i64()], |row| Ok((row.get::<_, i64>(0)?, codec::time(row, 1)?)))?
-    else {
+    let Some(Batch { first, last, .. }) = self::batch(c, batch)? else {
         return Ok(Found::Ids { ids: Vec::new(), after: None });
     };
-    // Ids grow with time and a batch is opened before its jobs, so its jobs lie between the two. Makers of ids may be
-    // slow by less than an hour.
-    let first = first_id_at(opened - SLOW_CLOCK).min(batch.as_u64()).cast_signed() - 1;
     let sql = format!(
         "SELECT {} FROM job WHERE id > ?1 AND id <= ?2 AND state < 5 \
          AND line IN (SELECT id FROM line WHERE batch = ?3) ORDER BY id LIMIT ?4",
         codec::HEADER
     );
-    let from = after.map_or(first, JobId::as_i64);
-    let headers = many(c, &sql, params![from, last, batch.as_i64(), limit as i64], codec::header)?;
+    let from = after.map_or(first.as_i64() - 1, JobId::as_i64);
+    let headers = many(c, &sql, params![from, last.as_i64(), batch.as_i64(), limit as i64], codec::header)?;
     let after = (headers.len() == limit).then(|| headers.last().map(|header| header.id)).flatten();
     let ids = headers.iter().filter(|header| !header.flags.continuation).map(|header| header.id).collect();
     Ok(Found::Ids { ids, after })

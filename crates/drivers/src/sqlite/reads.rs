@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-use turnwise_core::ids::{BatchId, JobId, LineId, SessionId};
+use turnwise_core::ids::{BatchId, JobId, LaneId, LineId, SessionId};
 use turnwise_core::job::Header;
 use turnwise_core::lane::Lane;
 use turnwise_core::line::LineKey;
+use turnwise_core::name::Name;
 use turnwise_core::time::Time;
 
 use super::{Reader, codec, lists, schema::fault};
@@ -24,6 +25,10 @@ const LINES: usize = 20_000;
 pub(super) struct LineCache(HashMap<LineId, Arc<LineKey>>);
 
 impl LineCache {
+    pub(super) fn knows(&self, id: LineId) -> bool {
+        self.0.contains_key(&id)
+    }
+
     pub(super) fn get(
         &mut self,
         connection: &Connection,
@@ -80,10 +85,7 @@ pub(super) fn read(reader: &mut Reader, what: &Read, now: Time) -> Result<Found,
         }
         Read::Job(id) => Found::Job(details(reader, *id)?.map(Box::new)),
         Read::Steps(id) => Found::Steps(steps(c, *id)?),
-        Read::Batch(id) => {
-            let sql = format!("SELECT {} FROM batch WHERE id = ?1", codec::BATCH);
-            Found::Batches(many(c, &sql, [id.as_i64()], codec::batch)?)
-        }
+        Read::Batch(id) => Found::Batches(lists::batch(c, *id)?.into_iter().collect()),
         Read::Batches { before, limit } => {
             let sql = format!("SELECT {} FROM batch WHERE id < ?1 ORDER BY id DESC LIMIT ?2", codec::BATCH);
             let before = before.map_or(i64::MAX, BatchId::as_i64);
@@ -101,6 +103,7 @@ pub(super) fn read(reader: &mut Reader, what: &Read, now: Time) -> Result<Found,
             let after = after.as_deref().unwrap_or("");
             Found::Lanes(many(c, &sql, params![after, *limit as i64], codec::lane)?)
         }
+        Read::LaneNames(ids) => Found::LaneNames(lane_names(c, ids)?),
         Read::Owners { after, limit } => Found::Owners(lists::owners(c, after.as_deref(), *limit)?),
         Read::Running(session) => {
             let sql =
@@ -122,6 +125,15 @@ pub(super) fn read(reader: &mut Reader, what: &Read, now: Time) -> Result<Found,
         }
         what => settings(c, what, now)?,
     })
+}
+
+fn lane_names(c: &Connection, ids: &[LaneId]) -> Result<Vec<(LaneId, Name)>, StoreError> {
+    let sql = "SELECT name FROM lane WHERE id = ?1";
+    let named = |id: &LaneId| {
+        let name = one(c, sql, [id.as_i64()], |row| codec::name(row, 0))?;
+        Ok(name.map(|name| (*id, name)))
+    };
+    ids.iter().filter_map(|id| named(id).transpose()).collect()
 }
 
 fn gauges(c: &Connection) -> Result<Vec<(LimitKey, u32)>, StoreError> {

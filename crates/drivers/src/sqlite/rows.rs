@@ -171,7 +171,7 @@ load!(Lanes, id: LaneId => Lane, rows, {
 });
 load!(Batches, id: BatchId => Batch, rows, {
     let sql = "SELECT id, name, owner, opened, settled, phase, total, done, dead, cancelled, repaired, \
-               then_job, then_when, cancel, last FROM batch WHERE id = ?1";
+               then_job, then_when, cancel, last, first FROM batch WHERE id = ?1";
     rows.one(sql, [id.as_i64()], codec::batch)
 });
 load!(Accounts, owner: Name => Account, rows, {

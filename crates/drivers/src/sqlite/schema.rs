@@ -82,6 +82,7 @@ CREATE TABLE batch (
     then_when INTEGER,
     cancel    INTEGER NOT NULL,
     last      INTEGER NOT NULL,
+    first     INTEGER NOT NULL,
     CHECK (done + dead + cancelled <= total),
     CHECK (phase < 2 OR done + dead + cancelled = total)
 );

@@ -95,8 +95,8 @@ impl Rows {
         tables.batches.flush(|change| match change {
             Change::Insert(_, batch) | Change::Update(_, batch) => self.run(
                 "INSERT OR REPLACE INTO batch (id, name, owner, opened, settled, phase, total, done, dead, cancelled, \
-                 repaired, then_job, then_when, cancel, last) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                 repaired, then_job, then_when, cancel, last, first) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
                 params![
                     batch.id.as_i64(),
                     batch.name.as_str(),
@@ -113,6 +113,7 @@ impl Rows {
                     batch.then.map(|then| then.when == When::AllDone),
                     batch.cancel,
                     batch.last.as_i64(),
+                    batch.first.as_i64(),
                 ],
             ),
             Change::Delete(id) => self.run("DELETE FROM batch WHERE id = ?1", [id.as_i64()]),

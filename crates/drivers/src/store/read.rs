@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use turnwise_core::batch::Batch;
 use turnwise_core::event::{Cursor, Event};
-use turnwise_core::ids::{BatchId, JobId, LineId, SessionId};
-use turnwise_core::job::{Header, State};
+use turnwise_core::ids::{BatchId, JobId, LaneId, LineId, SessionId};
+use turnwise_core::job::Header;
 use turnwise_core::kind::Kind;
 use turnwise_core::lane::Lane;
 use turnwise_core::lease::Lease;
@@ -46,6 +46,8 @@ pub enum Read {
         /// At most so many.
         limit: usize,
     },
+    /// The names of lanes; unknown ones are left out.
+    LaneNames(Vec<LaneId>),
     /// Owners with their counts, by name, after a name.
     Owners {
         /// Only names after this.
@@ -209,6 +211,8 @@ pub enum Found {
     Batches(Vec<Batch>),
     /// Of `Lane` and `Lanes`.
     Lanes(Vec<Lane>),
+    /// Of `LaneNames`.
+    LaneNames(Vec<(LaneId, Name)>),
     /// Of `Owners`.
     Owners(Vec<OwnerRow>),
     /// Of `Kinds`.
@@ -300,41 +304,4 @@ pub enum Tail {
         /// The oldest cursor that can still be read from.
         oldest: Cursor,
     },
-}
-
-/// Which jobs to list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Only in this state.
-    pub state: Option<State>,
-    /// Only of this kind.
-    pub kind: Option<Name>,
-    /// Only of this owner.
-    pub owner: Option<Name>,
-    /// Only of this batch.
-    pub batch: Option<BatchId>,
-    /// Only ids below this.
-    pub before: Option<JobId>,
-    /// At most so many.
-    pub limit: usize,
-}
-
-/// A page of jobs. It may hold fewer than asked for although more follow: a page looks at a bounded number
-/// of jobs.
-#[derive(Clone, Debug, Default)]
-pub struct JobsPage {
-    /// The jobs, newest first.
-    pub rows: Vec<JobRow>,
-    /// Where to go on, unless the end was reached.
-    pub before: Option<JobId>,
-}
-
-impl Filter {
-    /// Whether a job is wanted.
-    pub fn matches(&self, row: &JobRow) -> bool {
-        self.state.is_none_or(|state| row.header.state == state)
-            && self.kind.as_ref().is_none_or(|kind| row.line.kind == *kind)
-            && self.owner.as_ref().is_none_or(|owner| row.line.owner == *owner)
-            && self.batch.is_none_or(|batch| row.line.batch == Some(batch))
-    }
 }

@@ -10,7 +10,7 @@ use turnwise_core::retry::Retry;
 use turnwise_core::time::secs;
 
 use super::world::{World, moved, name};
-use crate::store::{Control, Filter, Found, NewJob, QueueUnit, Read, Receipt, Start, Unit};
+use crate::store::{Control, Found, NewJob, QueueUnit, Read, Receipt, Start, Unit};
 
 /// A job in this state.
 async fn job_in(world: &World, state: State) -> JobId {
@@ -129,39 +129,6 @@ pub async fn rules_that_make_no_sense_are_refused(world: World) {
     world.ok(with(|kind| kind.rescues = 9)).await;
     let Found::Kinds(kinds) = world.read(Read::Kinds).await else { panic!("kinds were asked for") };
     assert_eq!((kinds.len(), kinds[0].rescues), (1, 9));
-}
-
-pub async fn listings_go_page_by_page(world: World) {
-    world.kind("k").await;
-    let jobs = world.submit((0..7).map(|_| world.job("k"))).await;
-    let other = world.submit_one(NewJob { owner: name("bolt"), ..world.job("k") }).await;
-    let (batch, members, then) = world.batch_of("k", 2, Some(When::Settled)).await;
-    world.kill(jobs[1]).await;
-    world.kill(jobs[4]).await;
-    let filter = Filter { limit: 2, ..Filter::default() };
-    let dead = Filter { state: Some(State::Dead), ..filter.clone() };
-    assert_eq!(listed(&world, dead).await, [jobs[4], jobs[1]]);
-    assert_eq!(listed(&world, Filter { owner: Some(name("bolt")), ..filter.clone() }).await, [other]);
-    let of_batch: Vec<JobId> = members.into_iter().rev().chain(then).collect();
-    let mut found = listed(&world, Filter { batch: Some(batch), ..filter.clone() }).await;
-    found.sort_by_key(|job| of_batch.iter().position(|known| known == job));
-    assert_eq!(found, of_batch);
-    assert_eq!(listed(&world, Filter { kind: Some(name("none")), ..filter.clone() }).await, []);
-    let all = listed(&world, filter).await;
-    assert!(all.len() == 11 && all.windows(2).all(|pair| pair[0] > pair[1]), "newest first, each once");
-}
-
-async fn listed(world: &World, mut filter: Filter) -> Vec<JobId> {
-    let mut found = Vec::new();
-    loop {
-        let page = world.store().list(filter.clone()).await.unwrap();
-        assert!(page.rows.len() <= filter.limit);
-        found.extend(page.rows.iter().map(|row| row.header.id));
-        match page.before {
-            Some(before) => filter.before = Some(before),
-            None => return found,
-        }
-    }
 }
 
 pub async fn a_durable_queue_keeps_its_order(mut world: World) {

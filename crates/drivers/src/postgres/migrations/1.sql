@@ -73,6 +73,7 @@ CREATE TABLE batch (
     then_when BOOLEAN,
     cancel    BOOLEAN NOT NULL,
     last      BIGINT NOT NULL,
+    first     BIGINT NOT NULL,
     CHECK (done + dead + cancelled <= total),
     CHECK (phase < 2 OR done + dead + cancelled = total)
 ) WITH (fillfactor = 50);
