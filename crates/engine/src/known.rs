@@ -1,12 +1,13 @@
-//! What never changes is asked for once: the names of lanes. As many are remembered as fit.
+//! What never changes is asked for once: lines and the names of lanes. As many are remembered as fit.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
-use turnwise_core::ids::LaneId;
+use turnwise_core::ids::{LaneId, LineId};
 use turnwise_core::limits;
+use turnwise_core::line::LineKey;
 use turnwise_core::name::Name;
 use turnwise_drivers::store::{Found, Read};
 
@@ -16,6 +17,7 @@ use crate::engine::{Engine, odd_answer};
 /// What this process has met.
 #[derive(Default)]
 pub(crate) struct Known {
+    lines: Memory<LineId, Arc<LineKey>>,
     lanes: Memory<LaneId, Name>,
 }
 
@@ -58,6 +60,20 @@ impl<K: Copy + Ord + Hash, V: Clone> Memory<K, V> {
 }
 
 impl Engine {
+    /// What the jobs of lines have in common: kind, owner, batch. Unknown ones are left out. For the lines in events.
+    pub async fn lines(&self, lines: &[LineId]) -> Result<BTreeMap<LineId, Arc<LineKey>>, Error> {
+        let memory = &self.inner.known.lines;
+        let (mut keys, missing) = memory.recall(lines);
+        for part in missing.chunks(limits::PAGE_ROWS) {
+            let Found::Lines(fresh) = self.inner.read(Read::Lines(part.to_vec())).await? else {
+                return Err(odd_answer());
+            };
+            memory.remember(&fresh);
+            keys.extend(fresh);
+        }
+        Ok(keys)
+    }
+
     /// The names of lanes; unknown ones are left out. For the lanes in the rows of [`Engine::jobs`].
     pub async fn lane_names(&self, lanes: &[LaneId]) -> Result<BTreeMap<LaneId, Name>, Error> {
         let memory = &self.inner.known.lanes;

@@ -133,7 +133,7 @@ macro_rules! store_conformance {
                 }
                 listings {
                     listings_go_page_by_page every_filter_finds_what_fits times_are_those_in_the_ids
-                    what_is_far_back_is_found lanes_have_names
+                    what_is_far_back_is_found lanes_have_names lines_say_what_their_jobs_have_in_common
                 }
             }
         }

@@ -29,6 +29,9 @@ pub(super) fn read(rows: &Rows, what: &Read, now: Time) -> Found {
         }
         Read::Lane(name) => Found::Lanes(rows.lanes.get(&Lane::id_of(name)).cloned().into_iter().collect()),
         Read::Lanes { after, limit } => Found::Lanes(lanes(rows, after.as_ref(), *limit)),
+        Read::Lines(ids) => {
+            Found::Lines(ids.iter().filter_map(|id| Some((*id, rows.lines.get(id)?.clone()))).collect())
+        }
         Read::LaneNames(ids) => Found::LaneNames(
             ids.iter().filter_map(|id| Some((*id, rows.lanes.get(id)?.name.clone()))).collect(),
         ),

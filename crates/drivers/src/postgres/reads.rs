@@ -23,6 +23,8 @@ use crate::store::{
 /// Lines that a reader remembers, at most.
 const LINES: usize = 20_000;
 
+type Line = (LineId, Arc<LineKey>);
+
 /// Lines never change, so a reader keeps those that it has met.
 #[derive(Default)]
 pub(super) struct LineCache(HashMap<LineId, Arc<LineKey>>);
@@ -57,6 +59,16 @@ impl LineCache {
             self.keep(LineId::from_u64(codec::number(&row, 0)?), codec::line(&row, 1)?);
         }
         Ok(())
+    }
+
+    /// Those that are there.
+    fn get_all(&mut self, link: &mut Link, ids: &[LineId]) -> Result<Vec<Line>, StoreError> {
+        self.fetch(link, ids.iter().copied())?;
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            found.extend(self.get(link, *id)?.map(|line| (*id, line)));
+        }
+        Ok(found)
     }
 
     fn keep(&mut self, id: LineId, line: Arc<LineKey>) {
@@ -120,6 +132,7 @@ pub(super) fn read(reader: &mut Reader, what: &Read) -> Result<Found, StoreError
             let after = after.as_deref().unwrap_or("");
             Found::Lanes(many(link, sql, &[&after, &most(*limit)], codec::lane)?)
         }
+        Read::Lines(ids) => Found::Lines(reader.lines.get_all(link, ids)?),
         Read::LaneNames(ids) => Found::LaneNames(lane_names(link, ids)?),
         Read::Owners { after, limit } => Found::Owners(lists::owners(link, after.as_deref(), *limit)?),
         Read::Running(session) => {

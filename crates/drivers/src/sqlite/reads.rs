@@ -20,6 +20,8 @@ use crate::store::{
 /// Lines that a reader remembers, at most.
 const LINES: usize = 20_000;
 
+type Line = (LineId, Arc<LineKey>);
+
 /// Lines never change, so a reader keeps those that it has met.
 #[derive(Default)]
 pub(super) struct LineCache(HashMap<LineId, Arc<LineKey>>);
@@ -46,6 +48,15 @@ impl LineCache {
             self.0.insert(id, line.clone());
         }
         Ok(line)
+    }
+
+    /// Those that are there.
+    fn get_all(&mut self, connection: &Connection, ids: &[LineId]) -> Result<Vec<Line>, StoreError> {
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            found.extend(self.get(connection, *id)?.map(|line| (*id, line)));
+        }
+        Ok(found)
     }
 }
 
@@ -103,6 +114,7 @@ pub(super) fn read(reader: &mut Reader, what: &Read, now: Time) -> Result<Found,
             let after = after.as_deref().unwrap_or("");
             Found::Lanes(many(c, &sql, params![after, *limit as i64], codec::lane)?)
         }
+        Read::Lines(ids) => Found::Lines(reader.lines.get_all(c, ids)?),
         Read::LaneNames(ids) => Found::LaneNames(lane_names(c, ids)?),
         Read::Owners { after, limit } => Found::Owners(lists::owners(c, after.as_deref(), *limit)?),
         Read::Running(session) => {
@@ -181,7 +193,7 @@ pub(super) fn ready(reader: &mut Reader, what: &Ready) -> Result<ReadyAnswer, St
         Ready::Lines { after, limit } => {
             // One seek for each line, however many jobs it has.
             let sql = "SELECT line FROM job WHERE state = 2 AND line > ?1 ORDER BY line LIMIT 1";
-            let mut lines = Vec::new();
+            let mut lines: Vec<Line> = Vec::new();
             let mut last = after.map_or(-1, LineId::as_i64);
             while lines.len() < *limit
                 && let Some(next) = one(c, sql, [last], |row| row.get::<_, i64>(0))?

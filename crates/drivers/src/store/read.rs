@@ -46,6 +46,8 @@ pub enum Read {
         /// At most so many.
         limit: usize,
     },
+    /// What the jobs of lines have in common; unknown ones are left out.
+    Lines(Vec<LineId>),
     /// The names of lanes; unknown ones are left out.
     LaneNames(Vec<LaneId>),
     /// Owners with their counts, by name, after a name.
@@ -211,6 +213,8 @@ pub enum Found {
     Batches(Vec<Batch>),
     /// Of `Lane` and `Lanes`.
     Lanes(Vec<Lane>),
+    /// Of `Lines`.
+    Lines(Vec<(LineId, Arc<LineKey>)>),
     /// Of `LaneNames`.
     LaneNames(Vec<(LaneId, Name)>),
     /// Of `Owners`.
