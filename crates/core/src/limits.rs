@@ -69,6 +69,10 @@ pub const PAGE_ROWS: usize = 1_000;
 pub const ROWS_LOOKED_AT: usize = 5_000;
 /// Lines, and names of lanes, that a process remembers for whoever is shown events and listings.
 pub const NAMES_KNOWN: usize = 16_384;
+/// Tokens for access.
+pub const TOKENS: usize = 1_000;
+/// Owners that one token may be good for.
+pub const OWNERS_PER_TOKEN: usize = 1_000;
 /// Largest secret in the vault.
 pub const SECRET_BYTES: usize = 64 << 10;
 /// Messages that one in-process queue holds before publishers are refused.

@@ -28,6 +28,9 @@ pub enum Refusal {
     /// No such schedule.
     #[error("there is no schedule `{0}`")]
     UnknownSchedule(Name),
+    /// No such token.
+    #[error("there is no token `{0}`")]
+    UnknownToken(Name),
     /// The claim was lost: another claim, or a rescue, came after it.
     #[error("fence {given} is stale, the job is at {current}: drop this work, somebody else has it")]
     StaleFence {

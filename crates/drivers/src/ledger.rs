@@ -19,6 +19,7 @@ mod stream;
 mod submit;
 mod sweep;
 mod table;
+mod token;
 mod working;
 
 use turnwise_core::refusal::Refusal;
@@ -78,5 +79,6 @@ fn attempt<B: Backend>(w: &mut Working<B>, unit: &Unit, now: Time) -> Result<Rec
         Unit::Secret(name, secret) => control::secret(w, name, secret.as_ref()),
         Unit::Sweep(unit) => sweep::sweep(w, unit, now),
         Unit::Queue(unit) => queue::queue(w, unit),
+        Unit::Token(name, token) => token::token(w, name, token.as_ref()),
     }
 }

@@ -5,6 +5,7 @@ mod filter;
 mod read;
 mod receipt;
 mod records;
+mod token;
 mod unit;
 
 use std::future::Future;
@@ -29,6 +30,7 @@ pub use records::{
     AttemptError, Blob, Failure, LimitKey, Message, NodeNumbers, Pauses, Progress, QueueState, Roles,
     Schedule, Secret, Session, StepRecord,
 };
+pub use token::{Scope, Token};
 pub use unit::{
     Claim, Control, LaneChoice, LeaseUnit, NewBatch, NewJob, NewThen, QueueUnit, SessionUnit, Settle, Start,
     StepDone, Submission, Sweep, Unit, Verdict,

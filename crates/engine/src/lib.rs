@@ -54,6 +54,7 @@ mod running;
 pub mod runtime;
 mod schedules;
 pub mod testing;
+mod tokens;
 pub mod vault;
 mod view;
 mod worker;
@@ -98,4 +99,4 @@ pub use turnwise_drivers::open::{
     Cost, FleetOptions, Meter, PostgresOptions, RabbitOptions, RedisOptions, remove_schema,
 };
 pub use turnwise_drivers::open::{Inspection, backup, inspect};
-pub use turnwise_drivers::store::{Filter, JobRow, Roles, StoreError, Submitted};
+pub use turnwise_drivers::store::{Filter, JobRow, Roles, Scope, StoreError, Submitted, Token};

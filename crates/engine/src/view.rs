@@ -188,6 +188,11 @@ impl Engine {
         Ok(found.into_iter().map(view).collect())
     }
 
+    /// The time on the store's clock, by which everything is judged.
+    pub async fn time(&self) -> Result<Time, Error> {
+        self.inner.store_time().await
+    }
+
     /// Every declared kind.
     pub async fn kinds(&self) -> Result<Vec<Arc<Kind>>, Error> {
         match self.inner.read(Read::Kinds).await? {

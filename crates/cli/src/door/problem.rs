@@ -63,7 +63,8 @@ impl From<Refusal> for Problem {
             | Refusal::UnknownBatch(_)
             | Refusal::UnknownLane(_)
             | Refusal::UnknownKind(_)
-            | Refusal::UnknownSchedule(_) => StatusCode::NOT_FOUND,
+            | Refusal::UnknownSchedule(_)
+            | Refusal::UnknownToken(_) => StatusCode::NOT_FOUND,
             Refusal::Quota { .. } | Refusal::RateReached(_) => StatusCode::TOO_MANY_REQUESTS,
             Refusal::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Refusal::Invalid(_) | Refusal::EmptyBatch(_) => StatusCode::BAD_REQUEST,

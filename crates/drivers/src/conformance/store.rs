@@ -27,6 +27,7 @@ pub mod settle;
 pub mod steps;
 pub mod submit;
 pub mod sweeps;
+pub mod tokens;
 pub mod world;
 
 /// Makes one test of every rule of the store for a driver: `store_conformance!(sqlite, SqliteFactory);`
@@ -131,6 +132,7 @@ macro_rules! store_conformance {
                     what_is_not_there_is_said_so rules_that_make_no_sense_are_refused
                     a_durable_queue_keeps_its_order
                 }
+                tokens { tokens_are_what_was_set there_are_only_so_many_tokens }
                 listings {
                     listings_go_page_by_page every_filter_finds_what_fits times_are_those_in_the_ids
                     what_is_far_back_is_found lanes_have_names lines_say_what_their_jobs_have_in_common

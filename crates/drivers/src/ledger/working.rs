@@ -145,6 +145,10 @@ spaces! {
     pauses PausesRow: () => Pauses;
     /// Schedules.
     schedules Schedules: Name => Schedule;
+    /// Tokens for access.
+    tokens Tokens: Name => Token;
+    /// How many there are.
+    token_count TokenCount: () => usize;
     /// Secrets.
     secrets Secrets: Name => Secret;
     /// Durable queues.
@@ -291,6 +295,8 @@ impl<B: Backend> Working<B> {
         t.leases.tidy(KEPT, |_| true);
         t.pauses.tidy(KEPT, |_| true);
         t.schedules.tidy(0, |_| false);
+        t.tokens.tidy(0, |_| false);
+        t.token_count.tidy(0, |_| false);
         t.secrets.tidy(0, |_| false);
         t.queues.tidy(KEPT, |_| true);
         t.messages.tidy(0, |_| false);

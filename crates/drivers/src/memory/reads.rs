@@ -42,6 +42,7 @@ pub(super) fn read(rows: &Rows, what: &Read, now: Time) -> Found {
         Read::Leases => Found::Leases(rows.leases.values().cloned().collect()),
         Read::Pauses => Found::Pauses(rows.pauses.get(&()).cloned().unwrap_or_default()),
         Read::Schedules => Found::Schedules(rows.schedules.values().cloned().collect()),
+        Read::Tokens => Found::Tokens(rows.tokens.values().cloned().collect()),
         Read::Secret(name) => Found::Secret(rows.secrets.get(name).cloned()),
         Read::Gauges => Found::Gauges(gauges(rows)),
         Read::Rules => Found::Rules(Rules {

@@ -82,6 +82,8 @@ rows! {
     leases Leases,
     pauses PausesRow,
     schedules Schedules,
+    tokens Tokens,
+    token_count TokenCount,
     secrets Secrets,
     queues Queues,
     messages Messages,

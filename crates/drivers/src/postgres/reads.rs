@@ -178,6 +178,7 @@ fn settings(link: &mut Link, what: &Read) -> Result<Found, StoreError> {
         Read::Kinds => Found::Kinds(records(link, "kind")?),
         Read::Rules => Found::Rules(rules(link)?),
         Read::Schedules => Found::Schedules(records(link, "schedule")?),
+        Read::Tokens => Found::Tokens(records(link, "token")?),
         Read::Pauses => Found::Pauses(records(link, "pauses")?.pop().unwrap_or_default()),
         Read::Gauges => {
             let sql = "SELECT key, body FROM record WHERE space = 'gauge'";

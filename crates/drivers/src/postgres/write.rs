@@ -212,6 +212,8 @@ impl Rows {
             buckets "bucket" key => to_json(key)?;
             pauses "pauses" _key => String::new();
             schedules "schedule" key => key.as_str().to_owned();
+            tokens "token" key => key.as_str().to_owned();
+            token_count "tokens" _key => String::new();
             queues "queue" key => key.as_str().to_owned();
             terms "term" key => key.to_string();
             numbers "number" _key => String::new();

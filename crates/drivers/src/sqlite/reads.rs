@@ -158,6 +158,7 @@ fn settings(c: &Connection, what: &Read, now: Time) -> Result<Found, StoreError>
     Ok(match what {
         Read::Kinds => Found::Kinds(records(c, "kind")?),
         Read::Schedules => Found::Schedules(records(c, "schedule")?),
+        Read::Tokens => Found::Tokens(records(c, "token")?),
         Read::Pauses => Found::Pauses(records(c, "pauses")?.pop().unwrap_or_default()),
         Read::Gauges => Found::Gauges(gauges(c)?),
         Read::Rules => Found::Rules(Rules {

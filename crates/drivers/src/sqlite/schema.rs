@@ -135,7 +135,7 @@ CREATE TABLE message (
     PRIMARY KEY (queue, number)
 ) WITHOUT ROWID;
 
--- Small things that are only ever read whole: kinds, schedules, pauses, gauges, buckets, progress, queues.
+-- Small things that are only ever read whole: kinds, schedules, tokens, pauses, gauges, buckets, progress, queues.
 CREATE TABLE record (
     space TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (space, key)

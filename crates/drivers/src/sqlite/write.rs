@@ -271,6 +271,8 @@ impl Rows {
             buckets "bucket" key => to_json(key)?;
             pauses "pauses" _key => "";
             schedules "schedule" key => key.as_str();
+            tokens "token" key => key.as_str();
+            token_count "tokens" _key => "";
             queues "queue" key => key.as_str();
             terms "term" key => key.to_string();
             numbers "number" _key => "";

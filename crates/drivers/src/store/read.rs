@@ -18,6 +18,7 @@ use turnwise_core::time::Time;
 use super::records::{
     AttemptError, Blob, LimitKey, Message, Pauses, Progress, Roles, Schedule, Secret, Session, StepRecord,
 };
+use super::token::Token;
 
 /// What can be looked up.
 #[derive(Clone, Debug)]
@@ -71,6 +72,8 @@ pub enum Read {
     Pauses,
     /// Every schedule.
     Schedules,
+    /// Every token for access, by name.
+    Tokens,
     /// One secret.
     Secret(Name),
     /// How many run, for each cap.
@@ -231,6 +234,8 @@ pub enum Found {
     Pauses(Pauses),
     /// Of `Schedules`.
     Schedules(Vec<Schedule>),
+    /// Of `Tokens`.
+    Tokens(Vec<Token>),
     /// Of `Secret`.
     Secret(Option<Secret>),
     /// Of `Gauges`.

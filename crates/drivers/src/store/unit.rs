@@ -16,6 +16,7 @@ use turnwise_core::time::Time;
 use turnwise_core::unique::Unique;
 
 use super::records::{Blob, Failure, Progress, Roles, Schedule, Secret};
+use super::token::Token;
 
 /// When a new job may start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -334,4 +335,6 @@ pub enum Unit {
     Sweep(Sweep),
     /// A durable queue.
     Queue(QueueUnit),
+    /// A token for access is set, or removed.
+    Token(Name, Option<Token>),
 }

@@ -45,7 +45,7 @@ pub struct Dump {
     pub sessions: Vec<Session>,
     /// Leases.
     pub leases: Vec<Lease>,
-    /// Kinds, pauses, schedules, as text.
+    /// Kinds, pauses, schedules, tokens, as text.
     pub rest: Vec<String>,
 }
 
@@ -89,6 +89,9 @@ impl Dump {
         }
         if let Found::Leases(leases) = read(store, Read::Leases).await {
             dump.leases = leases;
+        }
+        if let Found::Tokens(tokens) = read(store, Read::Tokens).await {
+            dump.rest.push(serde_json::to_string(&tokens).unwrap());
         }
         for what in [Read::Kinds, Read::Pauses, Read::Schedules, Read::Roles] {
             dump.rest.push(format!("{:?}", read(store, what).await));

@@ -127,7 +127,7 @@ impl Generator {
                 let kind = self.chance.pick(&KINDS);
                 self.declare(kind)
             }
-            90..91 => self.secret_or_message(),
+            90..91 => self.setting_or_message(),
             _ => self.sweep(),
         }
     }

@@ -128,7 +128,7 @@ CREATE TABLE message (
     PRIMARY KEY (queue, number)
 );
 
--- Small things that are only ever read whole: kinds, schedules, pauses, gauges, buckets, progress, queues.
+-- Small things that are only ever read whole: kinds, schedules, tokens, pauses, gauges, buckets, progress, queues.
 CREATE TABLE record (
     space TEXT COLLATE "C" NOT NULL, key TEXT COLLATE "C" NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (space, key)

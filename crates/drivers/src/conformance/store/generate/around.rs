@@ -11,7 +11,7 @@ use turnwise_core::schedule::Target;
 use turnwise_core::time::secs;
 
 use super::{Generator, KINDS, LANES, name, open_session};
-use crate::store::{Control, LeaseUnit, QueueUnit, Secret, SessionUnit, Sweep, Unit};
+use crate::store::{Control, LeaseUnit, QueueUnit, Scope, Secret, SessionUnit, Sweep, Token, Unit};
 
 impl Generator {
     pub(super) fn control(&mut self) -> Unit {
@@ -84,15 +84,27 @@ impl Generator {
         Unit::Declare(rules)
     }
 
-    pub(super) fn secret_or_message(&mut self) -> Unit {
+    pub(super) fn setting_or_message(&mut self) -> Unit {
         let what = name(self.chance.pick(&["one", "two"]));
-        match self.chance.below(4) {
+        match self.chance.below(6) {
             0 => {
                 let until = self.now + secs(self.chance.below(20) as u64);
                 Unit::Secret(what.clone(), Some(Secret { name: what, sealed: vec![7; 9], until }))
             }
             1 => Unit::Secret(what, None),
             2 => Unit::Queue(QueueUnit::Push(what, self.blob())),
+            3 => {
+                let token = Token {
+                    name: what.clone(),
+                    hash: [self.chance.below(256) as u8; 32],
+                    scopes: [Scope::Submit].into(),
+                    owners: self.chance.percent(50).then(|| [self.owner()].into()),
+                    made: self.now,
+                    until: None,
+                };
+                Unit::Token(what, Some(token))
+            }
+            4 => Unit::Token(what, None),
             _ => Unit::Queue(QueueUnit::Remove(what, self.chance.below(5) as u64)),
         }
     }
