@@ -99,7 +99,7 @@ pub enum Cause {
     },
 }
 
-/// One thing that happened.
+/// One thing that happened. Events are stored by the place of their variant: a new one comes last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// To a job.
@@ -150,5 +150,12 @@ pub enum Event {
         name: Name,
         /// Its new term.
         term: u64,
+    },
+    /// Somebody did something, says whoever guards the door that they came through.
+    Audit {
+        /// Who: the name of their token, mostly.
+        by: Name,
+        /// What, in words.
+        what: String,
     },
 }

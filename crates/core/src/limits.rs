@@ -73,6 +73,8 @@ pub const NAMES_KNOWN: usize = 16_384;
 pub const TOKENS: usize = 1_000;
 /// Owners that one token may be good for.
 pub const OWNERS_PER_TOKEN: usize = 1_000;
+/// Longest note of what somebody did, in the event stream.
+pub const AUDIT_BYTES: usize = 1 << 10;
 /// Largest secret in the vault.
 pub const SECRET_BYTES: usize = 64 << 10;
 /// Messages that one in-process queue holds before publishers are refused.

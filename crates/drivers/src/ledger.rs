@@ -79,6 +79,7 @@ fn attempt<B: Backend>(w: &mut Working<B>, unit: &Unit, now: Time) -> Result<Rec
         Unit::Secret(name, secret) => control::secret(w, name, secret.as_ref()),
         Unit::Sweep(unit) => sweep::sweep(w, unit, now),
         Unit::Queue(unit) => queue::queue(w, unit),
+        Unit::Audit { by, what } => Ok(stream::audit(w, by, what)),
         Unit::Token(name, token) => token::token(w, name, token.as_ref()),
     }
 }

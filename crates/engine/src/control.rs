@@ -90,6 +90,12 @@ impl Engine {
         self.told(Control::SetOwner { owner: Name::new(owner)?, weight: None, quota: Some(quota) }).await
     }
 
+    /// Notes in the event stream that somebody did something: `by` is whoever a door takes them for. What is longer than
+    /// [`limits::AUDIT_BYTES`] is cut.
+    pub async fn audit(&self, by: &str, what: &str) -> Result<(), Error> {
+        self.inner.commit_one(Unit::Audit { by: Name::new(by)?, what: what.to_owned() }).await.map(drop)
+    }
+
     async fn moved(&self, control: Control) -> Result<State, Error> {
         match self.inner.commit_one(Unit::Control(control)).await? {
             Receipt::Moved(state) => Ok(state),

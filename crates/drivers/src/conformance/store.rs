@@ -122,7 +122,7 @@ macro_rules! store_conformance {
                 }
                 events {
                     a_life_is_told the_end_of_a_worker_is_told a_batch_is_told_in_order a_lane_is_told
-                    settings_are_told_once hints_name_the_lines_that_may_have_work
+                    settings_are_told_once what_somebody_did_is_told hints_name_the_lines_that_may_have_work
                     a_hint_has_the_last_cursor_after_reopen_too states_in_events_replay_to_the_rows
                 }
                 controls {

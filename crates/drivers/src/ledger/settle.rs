@@ -8,6 +8,7 @@ use turnwise_core::machine::{self, Command};
 use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 
+use super::stream::cut;
 use super::working::spaces;
 use super::{Backend, Trouble, Working, effects, lease, submit};
 use crate::store::{AttemptError, Failure, Receipt, Settle, Verdict};
@@ -78,17 +79,13 @@ pub(super) fn record_error<B: Backend>(
     text: &str,
     now: Time,
 ) -> Result<(), Trouble> {
-    let mut end = text.len().min(most::ERROR_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
     let error = AttemptError {
         attempt: header.attempt,
         fence: header.fence,
         started: header.at,
         ended: now,
         failure,
-        error: text[..end].to_owned(),
+        error: cut(text, most::ERROR_BYTES).to_owned(),
     };
     w.put::<spaces::Errors>((header.id, header.fence), error);
     // Before so many claims there cannot be more errors than are kept.

@@ -7,10 +7,27 @@ use turnwise_core::event::{Cursor, Event};
 use turnwise_core::ids::LineId;
 use turnwise_core::limits;
 use turnwise_core::line::LineKey;
+use turnwise_core::name::Name;
 use turnwise_core::time::Time;
 
 use super::{Backend, Working};
-use crate::store::{StoreError, TailPage};
+use crate::store::{Receipt, StoreError, TailPage};
+
+/// Somebody did something: it is told, and nothing else changes.
+pub(super) fn audit<B: Backend>(w: &mut Working<B>, by: &Name, what: &str) -> Receipt {
+    let what = cut(what, limits::AUDIT_BYTES).to_owned();
+    w.events.push(Event::Audit { by: by.clone(), what });
+    Receipt::Accepted
+}
+
+/// As much of a text as fits, in whole characters.
+pub(super) fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
 
 /// The blocks that the events of a commit make: one, unless they are more than a block can hold.
 pub(crate) fn blocks(last: Cursor, events: &[Event]) -> impl Iterator<Item = (u64, &[Event])> {
@@ -68,4 +85,27 @@ pub(crate) fn page(
         }
     }
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use turnwise_core::ids::{BatchId, SessionId};
+
+    use super::*;
+
+    #[test]
+    fn stored_events_keep_their_meaning() {
+        let name = |text| Name::new(text).unwrap();
+        let first = |event: &Event| postcard::to_stdvec(event).unwrap()[0];
+        assert_eq!(first(&Event::BatchOpened(BatchId::from_u64(1))), 1);
+        assert_eq!(first(&Event::KindDeclared(name("k"))), 10);
+        assert_eq!(first(&Event::SessionEnded { session: SessionId::from_u64(1), died: true }), 13);
+        assert_eq!(first(&Event::LeaseTaken { name: name("l"), term: 1 }), 14);
+        assert_eq!(first(&Event::Audit { by: name("b"), what: String::new() }), 15);
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!([cut("añb", 9), cut("añb", 3), cut("añb", 2), cut("", 0)], ["añb", "añ", "a", ""]);
+    }
 }

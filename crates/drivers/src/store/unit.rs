@@ -337,4 +337,11 @@ pub enum Unit {
     Queue(QueueUnit),
     /// A token for access is set, or removed.
     Token(Name, Option<Token>),
+    /// Somebody did something that shall be told. What is too long is cut.
+    Audit {
+        /// Who.
+        by: Name,
+        /// What.
+        what: String,
+    },
 }

@@ -5,6 +5,7 @@ use turnwise_core::event::{Cause, Cursor, Event};
 use turnwise_core::ids::JobId;
 use turnwise_core::job::State;
 use turnwise_core::lane::{Lane, OnDead};
+use turnwise_core::limits;
 use turnwise_core::schedule::Target;
 use turnwise_core::time::secs;
 
@@ -155,6 +156,21 @@ pub async fn settings_are_told_once(world: World) {
     assert_eq!(reader.fresh(&world).await, told);
     world.control(Control::SetOwner { owner: name("acme"), weight: Some(2), quota: None }).await;
     assert_eq!(reader.fresh(&world).await, [Event::OwnerChanged(name("acme"))]);
+}
+
+pub async fn what_somebody_did_is_told(mut world: World) {
+    let by = name("first");
+    let audit = |what: &str| Unit::Audit { by: name("first"), what: what.into() };
+    let long = "é".repeat(limits::AUDIT_BYTES);
+    let mut reader = Reader::at_the_end(&world).await;
+    world.ok(audit("paused kind `mail`")).await;
+    world.ok(audit(&format!("x{long}"))).await;
+    world.reopen();
+    let events = reader.fresh(&world).await;
+    assert_eq!(events[0], Event::Audit { by: by.clone(), what: "paused kind `mail`".into() });
+    let Event::Audit { what, .. } = &events[1] else { panic!("{events:?}") };
+    assert_eq!(what.len(), limits::AUDIT_BYTES - 1, "whole characters");
+    assert_eq!(events.len(), 2);
 }
 
 pub async fn hints_name_the_lines_that_may_have_work(world: World) {

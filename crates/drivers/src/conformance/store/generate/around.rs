@@ -86,7 +86,7 @@ impl Generator {
 
     pub(super) fn setting_or_message(&mut self) -> Unit {
         let what = name(self.chance.pick(&["one", "two"]));
-        match self.chance.below(6) {
+        match self.chance.below(7) {
             0 => {
                 let until = self.now + secs(self.chance.below(20) as u64);
                 Unit::Secret(what.clone(), Some(Secret { name: what, sealed: vec![7; 9], until }))
@@ -105,6 +105,7 @@ impl Generator {
                 Unit::Token(what, Some(token))
             }
             4 => Unit::Token(what, None),
+            5 => Unit::Audit { by: what, what: "looked around".into() },
             _ => Unit::Queue(QueueUnit::Remove(what, self.chance.below(5) as u64)),
         }
     }
