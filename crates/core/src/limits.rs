@@ -69,6 +69,8 @@ pub const PAGE_ROWS: usize = 1_000;
 pub const ROWS_LOOKED_AT: usize = 5_000;
 /// Lines, and names of lanes, that a process remembers for whoever is shown events and listings.
 pub const NAMES_KNOWN: usize = 16_384;
+/// Lines that are looked at to say how long ready jobs have waited.
+pub const LINES_LOOKED_AT: usize = 1_000;
 /// Tokens for access.
 pub const TOKENS: usize = 1_000;
 /// Owners that one token may be good for.

@@ -22,6 +22,13 @@ impl Tally {
         }
     }
 
+    /// Counts somebody else's jobs too.
+    pub fn add(&mut self, other: &Tally) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more;
+        }
+    }
+
     /// Jobs in one state.
     pub fn of(&self, state: State) -> u64 {
         self.0[state as usize]

@@ -55,6 +55,7 @@ pub mod runtime;
 mod schedules;
 pub mod testing;
 mod tokens;
+mod totals;
 pub mod vault;
 mod view;
 mod worker;
@@ -91,6 +92,7 @@ pub use turnwise_core::rate::Rate;
 pub use turnwise_core::refusal::Refusal;
 pub use turnwise_core::retry::{Class, Retry};
 pub use turnwise_core::schedule::Target;
+pub use turnwise_core::tally::Tally;
 pub use turnwise_core::time::{Time, hours, millis, minutes, secs};
 #[cfg(feature = "fleet")]
 pub use turnwise_drivers::examine::{Finding, Health};

@@ -117,7 +117,7 @@ macro_rules! store_conformance {
                     a_trim_forgets_events_and_nothing_else what_has_ended_expires
                 }
                 counts {
-                    every_state_is_counted counts_are_kept_apart a_whole_life_leaves_the_right_counts
+                    every_state_is_counted counts_are_kept_apart totals_are_of_all_owners a_whole_life_leaves_the_right_counts
                     what_was_done_stays_counted an_owner_is_what_was_set
                 }
                 events {

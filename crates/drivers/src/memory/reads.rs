@@ -1,5 +1,6 @@
 //! Questions to a store in memory.
 
+use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use turnwise_core::ids::{JobId, LineId};
@@ -7,6 +8,7 @@ use turnwise_core::job::Header;
 use turnwise_core::lane::Lane;
 use turnwise_core::limits;
 use turnwise_core::name::Name;
+use turnwise_core::tally::Tally;
 use turnwise_core::time::Time;
 
 use super::rows::Rows;
@@ -36,6 +38,7 @@ pub(super) fn read(rows: &Rows, what: &Read, now: Time) -> Found {
             ids.iter().filter_map(|id| Some((*id, rows.lanes.get(id)?.name.clone()))).collect(),
         ),
         Read::Owners { after, limit } => Found::Owners(owners(rows, after.as_ref(), *limit)),
+        Read::Totals => Found::Totals(totals(rows)),
         Read::Kinds => Found::Kinds(rows.kinds.values().cloned().collect()),
         Read::Sessions => Found::Sessions(rows.sessions.values().cloned().collect()),
         Read::Roles => Found::Roles(rows.numbers.get(&()).cloned().unwrap_or_default().roles),
@@ -183,6 +186,14 @@ fn owners(rows: &Rows, after: Option<&Name>, limit: usize) -> Vec<OwnerRow> {
                 .collect(),
         })
         .collect()
+}
+
+fn totals(rows: &Rows) -> BTreeMap<Name, Tally> {
+    let mut totals: BTreeMap<Name, Tally> = BTreeMap::new();
+    for ((_, kind), tally) in &rows.tallies {
+        totals.entry(kind.clone()).or_default().add(tally);
+    }
+    totals
 }
 
 fn gauges(rows: &Rows) -> Vec<(LimitKey, u32)> {

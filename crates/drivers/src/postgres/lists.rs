@@ -1,10 +1,13 @@
 //! Listings of everything but jobs: a page at a time, each looking at a bounded number of rows.
 
+use std::collections::BTreeMap;
+
 use tokio_postgres::types::ToSql;
 use turnwise_core::batch::Batch;
 use turnwise_core::event::{Cursor, Event};
 use turnwise_core::ids::{BatchId, JobId};
 use turnwise_core::name::Name;
+use turnwise_core::tally::Tally;
 
 use super::codec::{self, batch_columns, header_columns, tally_columns};
 use super::link::Link;
@@ -56,6 +59,13 @@ pub(super) fn owners(
         }
     }
     Ok(owners)
+}
+
+pub(super) fn totals(link: &mut Link) -> Result<BTreeMap<Name, Tally>, StoreError> {
+    let sql = "SELECT kind, sum(waiting)::bigint, sum(scheduled)::bigint, sum(ready)::bigint, sum(running)::bigint, \
+               sum(retrying)::bigint, sum(done)::bigint, sum(dead)::bigint, sum(cancelled)::bigint FROM tally GROUP BY kind";
+    let totals = many(link, sql, &[], |row| Ok((codec::name(row, 0)?, codec::tally(row, 1)?)))?;
+    Ok(totals.into_iter().collect())
 }
 
 pub(super) fn batch(link: &mut Link, id: BatchId) -> Result<Option<Batch>, StoreError> {

@@ -175,6 +175,7 @@ fn lane_names(link: &mut Link, ids: &[LaneId]) -> Result<Vec<(LaneId, Name)>, St
 /// What is not about jobs.
 fn settings(link: &mut Link, what: &Read) -> Result<Found, StoreError> {
     Ok(match what {
+        Read::Totals => Found::Totals(lists::totals(link)?),
         Read::Kinds => Found::Kinds(records(link, "kind")?),
         Read::Rules => Found::Rules(rules(link)?),
         Read::Schedules => Found::Schedules(records(link, "schedule")?),

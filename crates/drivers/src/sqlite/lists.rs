@@ -1,5 +1,7 @@
 //! Listings of everything but jobs: a page at a time, each looking at a bounded number of rows.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, params};
 use turnwise_core::batch::Batch;
 use turnwise_core::event::{Cursor, Event};
@@ -53,6 +55,13 @@ pub(super) fn owners(c: &Connection, after: Option<&str>, limit: usize) -> Resul
         })?;
     }
     Ok(owners)
+}
+
+pub(super) fn totals(c: &Connection) -> Result<BTreeMap<Name, Tally>, StoreError> {
+    let sql = "SELECT kind, sum(waiting), sum(scheduled), sum(ready), sum(running), sum(retrying), sum(done), sum(dead), \
+               sum(cancelled) FROM tally GROUP BY kind";
+    let totals = many(c, sql, [], |row| Ok((codec::name(row, 0)?, codec::tally(row, 1)?)))?;
+    Ok(totals.into_iter().collect())
 }
 
 pub(super) fn batch(c: &Connection, id: BatchId) -> Result<Option<Batch>, StoreError> {

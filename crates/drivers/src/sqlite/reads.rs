@@ -156,6 +156,7 @@ fn gauges(c: &Connection) -> Result<Vec<(LimitKey, u32)>, StoreError> {
 /// What is not about jobs.
 fn settings(c: &Connection, what: &Read, now: Time) -> Result<Found, StoreError> {
     Ok(match what {
+        Read::Totals => Found::Totals(lists::totals(c)?),
         Read::Kinds => Found::Kinds(records(c, "kind")?),
         Read::Schedules => Found::Schedules(records(c, "schedule")?),
         Read::Tokens => Found::Tokens(records(c, "token")?),

@@ -58,6 +58,8 @@ pub enum Read {
         /// At most so many.
         limit: usize,
     },
+    /// The counts of each kind, of all owners together. Kinds that never had a job are left out.
+    Totals,
     /// Every kind.
     Kinds,
     /// The rules that planning follows.
@@ -222,6 +224,8 @@ pub enum Found {
     LaneNames(Vec<(LaneId, Name)>),
     /// Of `Owners`.
     Owners(Vec<OwnerRow>),
+    /// Of `Totals`.
+    Totals(BTreeMap<Name, Tally>),
     /// Of `Kinds`.
     Kinds(Vec<Arc<Kind>>),
     /// Of `Sessions`.

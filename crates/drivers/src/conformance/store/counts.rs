@@ -47,6 +47,25 @@ pub async fn counts_are_kept_apart(world: World) {
     assert_eq!([&*first[0].owner, &*second[0].owner], ["acme", "bolt"]);
 }
 
+pub async fn totals_are_of_all_owners(mut world: World) {
+    for kind in ["k", "other", "idle"] {
+        world.kind(kind).await;
+    }
+    let of = |kind: &str, owner: &str| NewJob { owner: name(owner), ..world.job(kind) };
+    let jobs = world.submit([of("k", "acme"), of("k", "bolt"), of("k", "crow"), of("other", "bolt")]).await;
+    world.run(jobs[0]).await;
+    world.kill(jobs[1]).await;
+    world.reopen();
+    let Found::Totals(totals) = world.read(Read::Totals).await else { panic!("totals were asked for") };
+    let mut k = Tally::default();
+    for state in [State::Done, State::Dead, State::Ready] {
+        k.shift(None, Some(state));
+    }
+    let mut other = Tally::default();
+    other.shift(None, Some(State::Ready));
+    assert_eq!(totals, [(name("k"), k), (name("other"), other)].into());
+}
+
 pub async fn a_whole_life_leaves_the_right_counts(world: World) {
     world.kind("k").await;
     let job = world.submit_one(world.lane_job("k", "lane")).await;
