@@ -74,7 +74,7 @@ pub use outcome::{Outcome, Stop};
 pub use raw::{Raw, RawBatch};
 pub use readiness::Missing;
 pub use running::Running;
-pub use schedules::Schedule;
+pub use schedules::{Schedule, ScheduleView};
 pub use view::{BatchView, EventView, JobView, LaneView, OwnerView};
 
 pub use turnwise_core::batch::{Phase, When};

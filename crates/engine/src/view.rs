@@ -339,9 +339,12 @@ fn view(details: Details, kind: Option<&Kind>) -> JobView {
 
 /// A payload as it may be shown. One whose kind is not known is not shown at all: nobody can say what is sensitive.
 fn shown(payload: &[u8], kind: Option<&Kind>) -> serde_json::Value {
-    let (Some(kind), Ok(mut value)) = (kind, serde_json::from_slice::<serde_json::Value>(payload)) else {
-        return REDACTED.into();
-    };
+    serde_json::from_slice(payload).map_or_else(|_| REDACTED.into(), |value| redacted(value, kind))
+}
+
+/// The same for a payload that was read already.
+pub(crate) fn redacted(mut value: serde_json::Value, kind: Option<&Kind>) -> serde_json::Value {
+    let Some(kind) = kind else { return REDACTED.into() };
     if let Some(fields) = value.as_object_mut() {
         for field in &kind.sensitive {
             if let Some(hidden) = fields.get_mut(field) {
