@@ -39,6 +39,19 @@ pub struct Kind {
     pub sensitive: Vec<String>,
 }
 
+/// What to change of a kind's caps and rates. `None` leaves one as it is, `Some(None)` lifts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitsChange {
+    /// How many may run at once, everywhere.
+    pub cap: Option<Option<u32>>,
+    /// How many may run at once for one limit key.
+    pub key_cap: Option<Option<u32>>,
+    /// How many may start in a time.
+    pub rate: Option<Option<Rate>>,
+    /// How many may start in a time for one limit key.
+    pub key_rate: Option<Option<Rate>>,
+}
+
 impl Kind {
     /// A kind with the usual rules, in a pool of its own.
     pub fn new(name: Name) -> Self {
@@ -54,6 +67,17 @@ impl Kind {
             lease: None,
             rescues: limits::RESCUES,
             sensitive: Vec::new(),
+        }
+    }
+
+    /// The same kind with other caps and rates.
+    pub fn with_limits(&self, change: LimitsChange) -> Kind {
+        Kind {
+            cap: change.cap.unwrap_or(self.cap),
+            key_cap: change.key_cap.unwrap_or(self.key_cap),
+            rate: change.rate.unwrap_or(self.rate),
+            key_rate: change.key_rate.unwrap_or(self.key_rate),
+            ..self.clone()
         }
     }
 

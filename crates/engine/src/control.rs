@@ -2,6 +2,7 @@
 
 use turnwise_core::ids::{BatchId, JobId};
 use turnwise_core::job::State;
+use turnwise_core::kind::LimitsChange;
 use turnwise_core::limits;
 use turnwise_core::name::Name;
 use turnwise_core::schedule::Target;
@@ -88,6 +89,12 @@ impl Engine {
     /// How many unfinished jobs an owner may have.
     pub async fn set_quota(&self, owner: &str, quota: u64) -> Result<(), Error> {
         self.told(Control::SetOwner { owner: Name::new(owner)?, weight: None, quota: Some(quota) }).await
+    }
+
+    /// Other caps and rates of a declared kind, from the next claim on; what runs, runs on. A worker that is started says
+    /// its own again.
+    pub async fn set_limits(&self, kind: &str, change: LimitsChange) -> Result<(), Error> {
+        self.told(Control::SetLimits(Name::new(kind)?, change)).await
     }
 
     /// Notes in the event stream that somebody did something: `by` is whoever a door takes them for. What is longer than

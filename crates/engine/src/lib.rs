@@ -82,7 +82,7 @@ pub use turnwise_core::cron::{Missed, Overlap};
 pub use turnwise_core::event::{Cause, Cursor, Event};
 pub use turnwise_core::ids::{BatchId, JobId, LaneId, LineId, SessionId};
 pub use turnwise_core::job::State;
-pub use turnwise_core::kind::Kind;
+pub use turnwise_core::kind::{Kind, LimitsChange};
 pub use turnwise_core::lane::OnDead;
 pub use turnwise_core::limits;
 pub use turnwise_core::line::LineKey;

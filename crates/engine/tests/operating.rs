@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use turnwise::testing::TestEngine;
 use turnwise::{
-    Config, Context, Cursor, Engine, Error, Event, Job, Kind, Name, Outcome, Refusal, State, Stop, Target,
-    hours, minutes, secs,
+    Config, Context, Cursor, Engine, Error, Event, Filter, Job, Kind, LimitsChange, Name, Outcome, Refusal,
+    State, Stop, Target, hours, minutes, secs,
 };
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -268,4 +268,74 @@ async fn a_test_does_not_wait_for_what_is_paused() {
     test.idle().await.unwrap();
     assert_eq!(test.engine.job(job).await.unwrap().unwrap().state, State::Done);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn caps_and_rates_change_while_it_runs() {
+    let test = TestEngine::new().await.unwrap();
+    let most = Arc::new(AtomicU32::new(0));
+    let (gate, peak) = (Arc::new(tokio::sync::Semaphore::new(0)), most.clone());
+    let at_work = Arc::new(AtomicU32::new(0));
+    let closed = gate.clone();
+    test.engine
+        .worker(move |_job: Login, _ctx: Context| {
+            let (gate, peak, at_work) = (closed.clone(), peak.clone(), at_work.clone());
+            async move {
+                peak.fetch_max(at_work.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                gate.acquire().await.map_err(|_| Stop::Cancel)?.forget();
+                at_work.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            }
+        })
+        .slots(8)
+        .cap(8);
+    let running = test.engine.start().await.unwrap();
+    test.engine
+        .set_limits("login", LimitsChange { cap: Some(Some(2)), ..LimitsChange::default() })
+        .await
+        .unwrap();
+    test.engine.submit_all((0..8).map(|n| login(&n.to_string()))).await.unwrap();
+    gate.add_permits(8);
+    test.engine.drain().await.unwrap();
+    assert!(most.load(Ordering::SeqCst) <= 2, "the cap of the operator holds, not the worker's");
+    let kinds = test.engine.kinds().await.unwrap();
+    assert_eq!((kinds[0].cap, kinds[0].sensitive.len()), (Some(2), 1), "the rest is as it was");
+    let unknown = test.engine.set_limits("nobody", LimitsChange::default()).await;
+    assert!(matches!(unknown, Err(Error::Refused(Refusal::UnknownKind(_)))), "{unknown:?}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn who_did_what_is_in_the_event_stream() {
+    let test = TestEngine::new().await.unwrap();
+    let (_, before) = test.engine.events(Cursor::START, 1_000).await.unwrap();
+    test.engine.audit("first", "cancelled job 01JDXN2Q8K4RT").await.unwrap();
+    let (events, _) = test.engine.events(before, 10).await.unwrap();
+    let by = Name::new("first").unwrap();
+    assert_eq!(events[0].event, Event::Audit { by, what: "cancelled job 01JDXN2Q8K4RT".into() });
+    assert!(test.engine.audit("", "nobody did").await.is_err());
+}
+
+#[tokio::test]
+async fn rows_and_events_tell_kind_owner_and_lane() {
+    let test = TestEngine::new().await.unwrap();
+    test.engine.declare(Kind::new(Name::new("login").unwrap())).await.unwrap();
+    let job = test.engine.submit(login("ada").owner("acme").lane("north")).await.unwrap();
+    test.engine.submit(login("bob").owner("acme")).await.unwrap();
+    let north = Filter { lane: Some(Name::new("north").unwrap()), limit: 10, ..Filter::default() };
+    let (rows, next) = test.engine.jobs(north).await.unwrap();
+    assert_eq!((rows.len(), rows[0].header.id, next), (1, job, None));
+    let lane = rows[0].header.place.unwrap().lane;
+    for _ in 0..2 {
+        let names = test.engine.lane_names(&[lane, lane]).await.unwrap();
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), [(lane, Name::new("north").unwrap())]);
+    }
+    let (events, _) = test.engine.events(Cursor::START, 1_000).await.unwrap();
+    let line = events.iter().find_map(|view| match view.event {
+        Event::Job { job: known, line, .. } if known == job => Some(line),
+        _ => None,
+    });
+    let lines = test.engine.lines(&[line.unwrap()]).await.unwrap();
+    let key = &lines[&line.unwrap()];
+    assert_eq!((key.kind.as_str(), key.owner.as_str(), key.batch), ("login", "acme", None));
 }

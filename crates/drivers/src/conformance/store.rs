@@ -130,7 +130,7 @@ macro_rules! store_conformance {
                     replay_revives_the_dead_and_the_cancelled
                     cancelling_a_running_job_twice_is_cancelling_it_once a_replayed_job_has_all_its_attempts
                     what_is_not_there_is_said_so rules_that_make_no_sense_are_refused
-                    a_durable_queue_keeps_its_order
+                    limits_change_and_nothing_else a_durable_queue_keeps_its_order
                 }
                 tokens { tokens_are_what_was_set there_are_only_so_many_tokens }
                 listings {

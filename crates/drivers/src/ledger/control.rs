@@ -30,6 +30,10 @@ pub(super) fn control<B: Backend>(
         Control::Pause(target, paused) => pause(w, target, *paused),
         Control::PauseLane(name, paused) => lane::pause(w, name, *paused, now),
         Control::SetOwner { owner, weight, quota } => set_owner(w, owner, *weight, *quota),
+        Control::SetLimits(kind, change) => {
+            let changed = w.kind(kind)?.with_limits(*change);
+            declare(w, &changed)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use turnwise_core::batch::When;
 use turnwise_core::event::Cursor;
 use turnwise_core::ids::{BatchId, JobId, SessionId};
-use turnwise_core::kind::Kind;
+use turnwise_core::kind::{Kind, LimitsChange};
 use turnwise_core::lane::OnDead;
 use turnwise_core::name::Name;
 use turnwise_core::priority::Priority;
@@ -197,6 +197,8 @@ pub enum Control {
         /// Its backlog quota.
         quota: Option<u64>,
     },
+    /// Other caps and rates of a kind; the rest of its rules stays as it is.
+    SetLimits(Name, LimitsChange),
 }
 
 /// A worker process comes, stays and goes.

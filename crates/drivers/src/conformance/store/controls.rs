@@ -3,7 +3,7 @@
 use turnwise_core::batch::When;
 use turnwise_core::ids::JobId;
 use turnwise_core::job::State;
-use turnwise_core::kind::Kind;
+use turnwise_core::kind::{Kind, LimitsChange};
 use turnwise_core::rate::Rate;
 use turnwise_core::refusal::Refusal;
 use turnwise_core::retry::Retry;
@@ -129,6 +129,34 @@ pub async fn rules_that_make_no_sense_are_refused(world: World) {
     world.ok(with(|kind| kind.rescues = 9)).await;
     let Found::Kinds(kinds) = world.read(Read::Kinds).await else { panic!("kinds were asked for") };
     assert_eq!((kinds.len(), kinds[0].rescues), (1, 9));
+}
+
+pub async fn limits_change_and_nothing_else(mut world: World) {
+    let (rate, other) = (Rate::per_second(5), Rate::per_second(7));
+    world
+        .kind_with("k", |kind| {
+            (kind.cap, kind.key_cap, kind.rate, kind.key_rate) = (Some(3), Some(2), Some(rate), None);
+            kind.rescues = 9;
+        })
+        .await;
+    let set = |change| Unit::Control(Control::SetLimits(name("k"), change));
+    let change =
+        LimitsChange { cap: Some(Some(1)), key_cap: None, rate: Some(None), key_rate: Some(Some(other)) };
+    world.ok(set(change)).await;
+    world.reopen();
+    let Found::Kinds(kinds) = world.read(Read::Kinds).await else { panic!("kinds were asked for") };
+    let kind = &kinds[0];
+    assert_eq!((kind.cap, kind.key_cap, kind.rate, kind.key_rate), (Some(1), Some(2), None, Some(other)));
+    assert_eq!((kind.rescues, kind.retry.clone()), (9, Retry::fixed(secs(10)).attempts(3)));
+    let jobs = world.submit([world.job("k"), world.job("k")]).await;
+    world.claim(jobs[0]).await;
+    assert_eq!(world.claim_refused(jobs[1]).await, Refusal::CapReached);
+    world.ok(set(LimitsChange { cap: Some(None), ..LimitsChange::default() })).await;
+    world.claim(jobs[1]).await;
+    let never = LimitsChange { cap: Some(Some(0)), ..LimitsChange::default() };
+    assert!(matches!(world.refused(set(never)).await, Refusal::Invalid(_)));
+    let unknown = Unit::Control(Control::SetLimits(name("nobody"), change));
+    assert_eq!(world.refused(unknown).await, Refusal::UnknownKind(name("nobody")));
 }
 
 pub async fn a_durable_queue_keeps_its_order(mut world: World) {

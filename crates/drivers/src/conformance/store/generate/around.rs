@@ -4,7 +4,7 @@ use turnwise_core::batch::Phase;
 use turnwise_core::event::Cursor;
 use turnwise_core::ids::{BatchId, SessionId};
 use turnwise_core::job::State;
-use turnwise_core::kind::Kind;
+use turnwise_core::kind::{Kind, LimitsChange};
 use turnwise_core::rate::Rate;
 use turnwise_core::retry::Retry;
 use turnwise_core::schedule::Target;
@@ -17,7 +17,7 @@ impl Generator {
     pub(super) fn control(&mut self) -> Unit {
         let paused = self.chance.percent(33);
         let batch = self.chance.maybe(&self.batches).map_or(BatchId::from_u64(9), |batch| batch.0);
-        Unit::Control(match self.chance.below(14) {
+        Unit::Control(match self.chance.below(15) {
             0..3 => Control::Cancel(self.any_job().id),
             3 => Control::RetryNow(self.job_in(&[State::Scheduled, State::Retrying], 90).id),
             4..7 => Control::Replay(self.job_in(&[State::Dead, State::Cancelled], 90).id),
@@ -28,6 +28,13 @@ impl Generator {
             }
             9 => Control::Pause(self.target(batch), paused),
             10..13 => Control::PauseLane(name(self.chance.pick(&LANES).0), paused),
+            13 => {
+                let cap = self.chance.percent(60).then(|| self.chance.below(4) as u32);
+                let rate =
+                    self.chance.percent(30).then(|| self.chance.percent(50).then(|| Rate::per_second(3)));
+                let change = LimitsChange { cap: Some(cap), rate, ..LimitsChange::default() };
+                Control::SetLimits(name(self.chance.pick(&KINDS)), change)
+            }
             _ => Control::SetOwner {
                 owner: self.owner(),
                 weight: self.chance.percent(50).then(|| self.chance.below(4) as u32),
