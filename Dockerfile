@@ -49,8 +49,8 @@ ENV TURNWISE_DATA=/var/lib/turnwise
 USER 10001:10001
 WORKDIR /var/lib/turnwise
 EXPOSE 7700
-# The door asks for a token, so the program asks itself: its door answers, and its store can be read. A process without
-# the role `api` has no door.
+# The program asks itself: its server answers, and its store can be read. A process without
+# the role `api` has no server.
 HEALTHCHECK --interval=15s --timeout=10s --start-period=30s --retries=4 CMD ["turnwise", "ready"]
 # The program handles SIGTERM itself and needs no other process before it. With `--allow-shell`, add `--init`: somebody
 # has to collect what the commands leave behind.

@@ -19,7 +19,8 @@ pub(crate) struct Allowed {
 }
 
 impl Allowed {
-    /// The kinds that are on, and the kinds that are off with the flag that allows each.
+    /// The kinds that are on, and the kinds that are off with the flag that allows each. A kind that was on in an earlier
+    /// life is declared in the store still, so the store would take its jobs and nobody would run them.
     pub(crate) fn kinds(self) -> (Vec<&'static str>, Vec<(&'static str, &'static str)>) {
         let mut on = vec![echo::Echo::KIND, sleep::Sleep::KIND];
         let mut off = Vec::new();
@@ -31,12 +32,6 @@ impl Allowed {
             if allowed { on.push(kind) } else { off.push((kind, flag)) }
         }
         (on, off)
-    }
-
-    /// The flag that would allow a kind, if it is off. A kind that was on in an earlier life is declared in
-    /// the store still, so the store would take its jobs and nobody would run them.
-    pub(crate) fn missing_flag(self, kind: &str) -> Option<&'static str> {
-        self.kinds().1.into_iter().find(|(off, _)| *off == kind).map(|(_, flag)| flag)
     }
 }
 
@@ -93,9 +88,7 @@ mod tests {
     #[test]
     fn what_is_off_names_its_flag() {
         let none = Allowed { shell: false, http: false };
-        assert_eq!(none.missing_flag("shell"), Some("--allow-shell"));
-        assert_eq!(none.missing_flag("http"), Some("--allow-http"));
-        assert_eq!(none.missing_flag("echo"), None);
+        assert_eq!(none.kinds().1, [("shell", "--allow-shell"), ("http", "--allow-http")]);
         assert_eq!(Allowed { shell: true, http: true }.kinds().0, ["echo", "sleep", "shell", "http"]);
     }
 

@@ -1,32 +1,33 @@
-//! Talking to a running engine through its door.
+//! Talking to a running engine through its API.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
+use turnwise_server::Secret;
 use ureq::http::{Response, StatusCode};
 
-use crate::door::place::Place;
-use crate::door::token::Token;
 use crate::failure::{refused, unreachable};
+use crate::place::Place;
+use crate::token;
 
-/// Longer than the door lets any request take.
+/// Longer than the server lets any request take.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// The largest answer: a page of everything.
 const ANSWER_BYTES: u64 = 64 << 20;
 
-/// A door to talk through.
+/// An engine to talk to.
 pub(crate) struct Client {
     agent: ureq::Agent,
     place: Place,
-    token: Token,
+    token: Secret,
     data: PathBuf,
 }
 
 impl Client {
-    /// Finds the door of a data directory.
+    /// Finds the engine of a data directory.
     pub(crate) fn open(data: &Path) -> anyhow::Result<Client> {
-        let (Some(place), Some(token)) = (Place::read(data)?, Token::read(data)?) else {
+        let (Some(place), Some(token)) = (Place::read(data)?, token::read(data)?) else {
             return Err(nobody(data));
         };
         let agent = ureq::Agent::config_builder()
@@ -40,14 +41,14 @@ impl Client {
         Ok(Client { agent, place, token, data: data.to_owned() })
     }
 
-    /// Where the door is.
+    /// Where it listens.
     pub(crate) fn address(&self) -> std::net::SocketAddr {
         self.place.address
     }
 
     /// Asks for something.
     pub(crate) fn get(&self, path: &str, query: &[(&str, String)]) -> anyhow::Result<Value> {
-        let mut request = self.agent.get(self.url(path)).header("authorization", self.token.header());
+        let mut request = self.agent.get(self.url(path)).header("authorization", self.bearer());
         for (name, value) in query {
             request = request.query(name, value);
         }
@@ -56,8 +57,35 @@ impl Client {
 
     /// Changes something.
     pub(crate) fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
-        let request = self.agent.post(self.url(path)).header("authorization", self.token.header());
+        let request = self.agent.post(self.url(path)).header("authorization", self.bearer());
         self.read(request.send_json(body))
+    }
+
+    /// Saves something under its name.
+    pub(crate) fn put(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let request = self.agent.put(self.url(path)).header("authorization", self.bearer());
+        self.read(request.send_json(body))
+    }
+
+    /// Changes a part of something.
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let request = self.agent.patch(self.url(path)).header("authorization", self.bearer());
+        self.read(request.send_json(body))
+    }
+
+    /// Removes something.
+    pub(crate) fn delete(&self, path: &str) -> anyhow::Result<Value> {
+        let request = self.agent.delete(self.url(path)).header("authorization", self.bearer());
+        self.read(request.call())
+    }
+
+    /// The link that logs a browser in.
+    pub(crate) fn link(&self) -> String {
+        link(self.place.address, &self.token)
+    }
+
+    fn bearer(&self) -> String {
+        format!("Bearer {}", self.token.reveal())
     }
 
     /// Rows of a listing, page after page until there are enough or no more. Where to go on, if there is
@@ -80,8 +108,8 @@ impl Client {
             let Some(next) = page["next"].as_str().filter(|_| rows.len() < limit) else {
                 return Ok((rows, page["next"].take()));
             };
-            query.retain(|(name, _)| *name != listing.cursor);
-            query.push((listing.cursor, next.to_owned()));
+            query.retain(|(name, _)| *name != "cursor");
+            query.push(("cursor", next.to_owned()));
         }
     }
 
@@ -92,6 +120,9 @@ impl Client {
     fn read(&self, answered: Result<Response<ureq::Body>, ureq::Error>) -> anyhow::Result<Value> {
         let mut response = answered.map_err(|error| self.explained(&error))?;
         let status = response.status();
+        if status == StatusCode::NO_CONTENT {
+            return Ok(Value::Null);
+        }
         let body = response.body_mut().with_config().limit(ANSWER_BYTES).read_json::<Value>();
         let value =
             body.map_err(|error| unreachable(format!("{} gave no proper answer: {error}", self.address())))?;
@@ -106,7 +137,7 @@ impl Client {
                 self.data.join("token").display(),
             )));
         }
-        Err(refused(value["message"].as_str().unwrap_or("the engine refused without saying why")))
+        Err(refused(value["detail"].as_str().unwrap_or("the engine refused without saying why")))
     }
 
     fn explained(&self, error: &ureq::Error) -> anyhow::Error {
@@ -123,14 +154,25 @@ impl Client {
     }
 }
 
-/// A listing of the door.
+/// A listing of the API.
 pub(crate) struct Listing {
     /// Its path.
     pub(crate) path: &'static str,
     /// The field with the rows.
     pub(crate) name: &'static str,
-    /// What says where to go on.
-    pub(crate) cursor: &'static str,
+}
+
+/// A name as a part of an address.
+pub(crate) fn segment(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~".contains(&byte);
+    name.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// The link that logs a browser in.
+pub(crate) fn link(address: std::net::SocketAddr, token: &Secret) -> String {
+    format!("http://{address}/?token={}", token.reveal())
 }
 
 fn nobody(data: &Path) -> anyhow::Error {
@@ -155,6 +197,12 @@ pub(crate) fn with_data(command: &str, data: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_in_an_address() {
+        assert_eq!(segment("a-b_c"), "a-b_c");
+        assert_eq!(segment("a/b ü.%"), "a%2Fb%20%C3%BC%2E%25");
+    }
 
     #[test]
     fn what_to_type() {

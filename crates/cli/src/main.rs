@@ -5,20 +5,24 @@ mod bench;
 mod builtin;
 mod client;
 mod commands;
-mod door;
 mod failure;
 mod log;
+mod place;
 mod private;
 mod settings;
 mod show;
 mod span;
+mod token;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use commands::{backup, batches, control, dead, doctor, jobs, nodes, overview, submit, up, watch};
+use commands::{
+    backup, batches, control, dead, doctor, events, jobs, nodes, overview, schedules, submit, tokens, top,
+    up, watch,
+};
 use settings::{Flags, Layers};
 
 /// A durable work engine: every job gets its turn, once.
@@ -60,7 +64,7 @@ impl Home {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run an engine here, with its local HTTP door.
+    /// Run an engine here, with its dashboard and its API.
     Up(up::Args),
     /// Submit a job, or many.
     Submit(submit::Args),
@@ -90,8 +94,16 @@ enum Command {
     Resume(control::What),
     /// Dead letters: jobs that failed for good.
     Dead(dead::Args),
+    /// Jobs that come again by the clock.
+    Schedules(schedules::Args),
+    /// Print what happened, and with --follow what happens.
+    Events(events::Args),
+    /// Who may ask the engine for what.
+    Tokens(tokens::Args),
     /// Watch unfinished batches; with a batch, until it has settled.
     Watch(watch::Args),
+    /// Watch the whole engine on one screen.
+    Top(top::Args),
     /// Look for what is wrong, and print the settings in force.
     Doctor(doctor::Args),
     /// Copy the database to a file, also while an engine runs on it.
@@ -134,7 +146,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Pause(what) => control::pause(&what, true, &data()?)?,
         Command::Resume(what) => control::pause(&what, false, &data()?)?,
         Command::Dead(args) => dead::run(&args, &data()?)?,
+        Command::Schedules(args) => schedules::run(&args, &data()?)?,
+        Command::Events(args) => events::run(&args, &data()?)?,
+        Command::Tokens(args) => tokens::run(&args, &data()?)?,
         Command::Watch(args) => return watch::run(&args, &data()?),
+        Command::Top(args) => top::run(&args, &data()?)?,
         Command::Doctor(args) => return doctor::run(&args, &home),
         Command::Backup(args) => backup::run(&args, &data()?)?,
         Command::Bench(args) => bench::run(args)?,

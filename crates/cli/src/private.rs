@@ -1,4 +1,4 @@
-//! Files that only their user may read: the token, and where the door is.
+//! Files that only their user may read: the token, and where the server is.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};

@@ -20,8 +20,14 @@ use crate::{log, span};
 pub(crate) struct Settings {
     /// Where the data is kept.
     pub(crate) data: PathBuf,
-    /// Where the door listens.
+    /// Where the server listens.
     pub(crate) listen: SocketAddr,
+    /// Other names that requests may ask for.
+    pub(crate) hosts: Vec<String>,
+    /// How often the log says how things are; never if zero.
+    pub(crate) stats_interval: Duration,
+    /// The settings as they may be shown, with where each came from.
+    pub(crate) shown: Vec<(&'static str, String, String)>,
     /// How log lines look.
     pub(crate) log: log::Format,
     /// Jobs of each built-in kind at once.
@@ -59,6 +65,15 @@ impl Settings {
             fleet: fleet(layers)?,
             data: layers.parsed("data", path)?,
             listen: layers.parsed("listen", address)?,
+            hosts: layers.parsed("hosts", |text| {
+                let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+                Ok(names.map(str::to_owned).collect())
+            })?,
+            stats_interval: layers.parsed("stats_interval", |text| match text {
+                "0" | "0s" => Ok(Duration::ZERO),
+                _ => span::parse(text),
+            })?,
+            shown: layers.rows(),
             log: layers.parsed("log", str::parse)?,
             slots: layers.parsed("slots", Slots::parse)?,
             allow_shell: layers.parsed("allow_shell", switch)?,

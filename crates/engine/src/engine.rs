@@ -182,6 +182,11 @@ impl Engine {
         let _ = closed.await;
     }
 
+    /// What this node is called.
+    pub fn node(&self) -> &str {
+        &self.inner.config.node
+    }
+
     /// The vault for secrets.
     pub fn vault(&self) -> crate::vault::VaultHandle<'_> {
         crate::vault::VaultHandle::new(&self.inner)

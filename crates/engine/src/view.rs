@@ -142,6 +142,17 @@ impl Engine {
         Ok((page.rows, page.before))
     }
 
+    /// Jobs without their bytes, in the order of the ids; unknown ones are left out.
+    pub async fn rows(&self, ids: Vec<JobId>) -> Result<Vec<JobRow>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.inner.read(Read::Jobs(ids)).await? {
+            Found::Jobs(rows) => Ok(rows),
+            _ => Err(odd_answer()),
+        }
+    }
+
     /// A batch and its counts.
     pub async fn batch_view(&self, id: BatchId) -> Result<Option<BatchView>, Error> {
         let Found::Batches(mut found) = self.inner.read(Read::Batch(id)).await? else {

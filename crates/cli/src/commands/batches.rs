@@ -8,8 +8,8 @@ use turnwise::BatchId;
 use crate::client::{Client, Listing};
 use crate::show::{self, Column, ago, date, field};
 
-/// The door's listing of batches.
-pub(crate) const BATCHES: Listing = Listing { path: "/v1/batches", name: "batches", cursor: "before" };
+/// The listing of batches.
+pub(crate) const BATCHES: Listing = Listing { path: "/api/v1/batches", name: "batches" };
 
 /// List batches, newest first, or show one.
 #[derive(Debug, clap::Args)]
@@ -42,10 +42,10 @@ pub(crate) fn run(args: &Args, data: &Path) -> anyhow::Result<()> {
 fn one(args: &Args, client: &Client, id: BatchId) -> anyhow::Result<()> {
     for (wanted, verb) in [(args.cancel, "cancel"), (args.release, "release")] {
         if wanted {
-            client.post(&format!("/v1/batches/{id}/{verb}"), &json!({}))?;
+            client.post(&format!("/api/v1/batches/{id}/{verb}"), &json!({}))?;
         }
     }
-    let view = client.get(&format!("/v1/batches/{id}"), &[])?;
+    let view = client.get(&format!("/api/v1/batches/{id}"), &[])?;
     if args.json {
         show::json(&view);
         return Ok(());

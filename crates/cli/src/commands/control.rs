@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use turnwise::{BatchId, JobId};
 
-use crate::client::Client;
+use crate::client::{Client, segment};
 use crate::show;
 
 /// One job.
@@ -39,7 +39,7 @@ pub(crate) struct What {
 
 /// Tells a job what to do.
 pub(crate) fn job(verb: &str, job: &Job, data: &Path) -> anyhow::Result<()> {
-    let answer = Client::open(data)?.post(&format!("/v1/jobs/{}/{verb}", job.id), &json!({}))?;
+    let answer = Client::open(data)?.post(&format!("/api/v1/jobs/{}/{verb}", job.id), &json!({}))?;
     if job.json {
         show::json(&answer);
     } else {
@@ -52,18 +52,14 @@ pub(crate) fn job(verb: &str, job: &Job, data: &Path) -> anyhow::Result<()> {
 pub(crate) fn pause(what: &What, pause: bool, data: &Path) -> anyhow::Result<()> {
     let client = Client::open(data)?;
     let verb = if pause { "pause" } else { "resume" };
-    let target = if let Some(lane) = &what.lane {
-        client.post(&format!("/v1/lanes/{verb}"), &json!({"name": lane}))?;
-        format!("lane {lane}")
-    } else {
-        let (name, value) = match (&what.kind, &what.owner, what.batch) {
-            (Some(kind), ..) => ("kind", kind.clone()),
-            (_, Some(owner), _) => ("owner", owner.clone()),
-            (_, _, batch) => ("batch", batch.map(|batch| batch.to_string()).unwrap_or_default()),
-        };
-        client.post(&format!("/v1/{verb}"), &json!({name: value}))?;
-        format!("{name} {value}")
+    let (name, all, value) = match (&what.lane, &what.kind, &what.owner, what.batch) {
+        (Some(lane), ..) => ("lane", "lanes", lane.clone()),
+        (_, Some(kind), ..) => ("kind", "kinds", kind.clone()),
+        (_, _, Some(owner), _) => ("owner", "owners", owner.clone()),
+        (.., batch) => ("batch", "batches", batch.map(|batch| batch.to_string()).unwrap_or_default()),
     };
+    client.post(&format!("/api/v1/{all}/{}/{verb}", segment(&value)), &json!({}))?;
+    let target = format!("{name} {value}");
     let said = if pause { "is paused: what runs, runs on" } else { "goes on" };
     show::line(format!("{} {said}", show::harmless(&target)));
     Ok(())

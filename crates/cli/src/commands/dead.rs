@@ -90,7 +90,7 @@ fn again(args: &Replay, data: &Path) -> anyhow::Result<()> {
         return Err(usage("say which: an ID, --kind, --owner, or --all"));
     }
     let what = json!({"kind": kind, "owner": owner, "dry_run": args.dry_run});
-    let answer = Client::open(data)?.post("/v1/dead/replay", &what)?;
+    let answer = Client::open(data)?.post("/api/v1/dead/replay", &what)?;
     if args.json {
         show::json(&answer);
     } else {

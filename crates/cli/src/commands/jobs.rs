@@ -8,8 +8,8 @@ use turnwise::{BatchId, JobId, State};
 use crate::client::{Client, Listing};
 use crate::show::{self, Column, ago, date, field};
 
-/// The door's listing of jobs.
-pub(crate) const JOBS: Listing = Listing { path: "/v1/jobs", name: "jobs", cursor: "before" };
+/// The listing of jobs.
+pub(crate) const JOBS: Listing = Listing { path: "/api/v1/jobs", name: "jobs" };
 
 /// List jobs, newest first, or show one.
 #[derive(Debug, clap::Args)]
@@ -86,7 +86,7 @@ pub(crate) fn list(
 
 /// Prints everything about a job.
 pub(crate) fn one(client: &Client, id: JobId, json: bool) -> anyhow::Result<()> {
-    let view = client.get(&format!("/v1/jobs/{id}"), &[])?;
+    let view = client.get(&format!("/api/v1/jobs/{id}"), &[])?;
     if json {
         show::json(&view);
         return Ok(());

@@ -18,7 +18,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, data: &Path) -> anyhow::Result<()> {
-    let found = Client::open(data)?.get("/v1/nodes", &[])?;
+    let found = Client::open(data)?.get("/api/v1/nodes", &[])?;
     if args.json {
         show::json(&found);
         return Ok(());

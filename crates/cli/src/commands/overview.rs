@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, Listing as Pages};
+use crate::client::{Client, Listing as Pages, segment};
 use crate::failure::usage;
 use crate::show::{self, Column, field};
 
@@ -44,7 +44,7 @@ pub(crate) struct Kinds {
 }
 
 pub(crate) fn lanes(args: &Listing, data: &Path) -> anyhow::Result<()> {
-    let pages = Pages { path: "/v1/lanes", name: "lanes", cursor: "after" };
+    let pages = Pages { path: "/api/v1/lanes", name: "lanes" };
     let (rows, next) = Client::open(data)?.rows(&pages, Vec::new(), args.limit as usize)?;
     if args.json {
         show::json(&json!({"lanes": rows, "next": next}));
@@ -52,7 +52,8 @@ pub(crate) fn lanes(args: &Listing, data: &Path) -> anyhow::Result<()> {
     }
     let columns = [
         Column { title: "LANE", cell: |row| field(row, "name") },
-        Column { title: "HEAD", cell: |row| field(row, "head") },
+        Column { title: "HEAD", cell: |row| field(&row["head"], "id") },
+        Column { title: "STATE", cell: |row| field(&row["head"], "state") },
         Column { title: "WAITING", cell: |row| field(row, "waiting") },
         Column { title: "STANDS", cell: stands },
     ];
@@ -74,9 +75,12 @@ pub(crate) fn owners(args: &Owners, data: &Path) -> anyhow::Result<()> {
         if args.weight.is_none() && args.quota.is_none() {
             return Err(usage("say what to set for this owner: --weight, --quota or both"));
         }
-        client.post("/v1/owners", &json!({"owner": owner, "weight": args.weight, "quota": args.quota}))?;
+        let mut change = serde_json::Map::new();
+        change.extend(args.weight.map(|weight| ("weight".to_owned(), weight.into())));
+        change.extend(args.quota.map(|quota| ("quota".to_owned(), quota.into())));
+        client.patch(&format!("/api/v1/owners/{}", segment(owner)), &change.into())?;
     }
-    let pages = Pages { path: "/v1/owners", name: "owners", cursor: "after" };
+    let pages = Pages { path: "/api/v1/owners", name: "owners" };
     let (rows, next) = client.rows(&pages, Vec::new(), args.listing.limit as usize)?;
     if args.listing.json {
         show::json(&json!({"owners": rows, "next": next}));
@@ -98,7 +102,7 @@ pub(crate) fn owners(args: &Owners, data: &Path) -> anyhow::Result<()> {
 }
 
 pub(crate) fn kinds(args: &Kinds, data: &Path) -> anyhow::Result<()> {
-    let found = Client::open(data)?.get("/v1/kinds", &[])?;
+    let found = Client::open(data)?.get("/api/v1/kinds", &[])?;
     if args.json {
         show::json(&found);
         return Ok(());
@@ -132,7 +136,7 @@ fn yes(row: &Value, name: &str) -> String {
 
 /// Says that the node can do its work. What is missing if it cannot is the error.
 pub(crate) fn ready(args: &Kinds, data: &Path) -> anyhow::Result<()> {
-    let answer = Client::open(data)?.get("/v1/ready", &[])?;
+    let answer = Client::open(data)?.get("/ready", &[])?;
     match args.json {
         true => show::json(&answer),
         false => show::line("ready"),

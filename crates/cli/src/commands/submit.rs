@@ -1,6 +1,6 @@
 //! `submit`: one job, the same one many times, or one per line of standard input; alone or as a batch.
 
-mod payloads;
+pub(crate) mod payloads;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use payloads::Payloads;
 
 /// Jobs in one request.
 const PART_JOBS: usize = 1_000;
-/// Bytes of payload in one request; far below what the door takes, because JSON is longer than it was.
+/// Bytes of payload in one request; far below what the server takes, because JSON is longer than it was.
 const PART_BYTES: usize = 4 << 20;
 /// How long one look at a job that is waited for takes at most.
 const LOOK_MS: u64 = 25_000;
@@ -121,13 +121,13 @@ fn batch(args: &Args, name: &str, client: &Client, payloads: Payloads<'_>) -> an
         let when = if args.if_all_done { "then_if_all_done" } else { "then" };
         new[when] = json!({"kind": kind, "payload": payload});
     }
-    let opened = client.post("/v1/batch", &new)?;
+    let opened = client.post("/api/v1/batches", &new)?;
     let id = opened["batch"].as_str().unwrap_or_default().to_owned();
     let filled = send(args, Some(&id), client, payloads)
-        .and_then(|jobs| client.post(&format!("/v1/batches/{id}/seal"), &json!({})).map(|_| jobs));
+        .and_then(|jobs| client.post(&format!("/api/v1/batches/{id}/seal"), &json!({})).map(|_| jobs));
     if filled.is_err() {
         // The first error is what the caller must know.
-        let _ = client.post(&format!("/v1/batches/{id}/cancel"), &json!({}));
+        let _ = client.post(&format!("/api/v1/batches/{id}/cancel"), &json!({}));
     }
     Ok(Accepted { jobs: filled?, batch: Some(opened) })
 }
@@ -143,7 +143,7 @@ fn send(
     let mut part = Vec::new();
     let mut bytes = 0;
     let flush = |part: &mut Vec<Value>, accepted: &mut Vec<Value>| -> anyhow::Result<()> {
-        let mut answer = client.post("/v1/submit", &Value::Array(std::mem::take(part)))?;
+        let mut answer = client.post("/api/v1/jobs/bulk", &Value::Array(std::mem::take(part)))?;
         if let Value::Array(jobs) = answer["jobs"].take() {
             accepted.extend(jobs);
         }
@@ -250,7 +250,7 @@ fn wait(args: &Args, client: &Client, accepted: &Accepted) -> anyhow::Result<Exi
 
 fn end_of(client: &Client, id: &str) -> anyhow::Result<Value> {
     loop {
-        let view = client.get(&format!("/v1/jobs/{id}"), &[("wait_ms", LOOK_MS.to_string())])?;
+        let view = client.get(&format!("/api/v1/jobs/{id}"), &[("wait_ms", LOOK_MS.to_string())])?;
         if matches!(view["state"].as_str(), Some("done" | "dead" | "cancelled")) {
             return Ok(view);
         }

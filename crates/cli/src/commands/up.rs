@@ -1,27 +1,25 @@
-//! `up`: an engine in this process, its built-in kinds, and its door.
+//! `up`: an engine in this process, its built-in kinds, and its server.
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use turnwise::{Engine, Error, Running, StoreError};
+use turnwise_server::{Admission, Options, Secret, Server, Setting};
 
 use crate::Home;
 use crate::builtin::{self, Allowed};
-use crate::client::with_data;
-use crate::door::place::Place;
-use crate::door::token::Token;
-use crate::door::{self, Door};
+use crate::client::{link, with_data};
 use crate::failure::refused;
+use crate::place::Place;
 use crate::private;
 use crate::settings::{Flags, Settings};
-use crate::{log, show};
+use crate::{log, show, token};
 
-/// How long the door may take to give its last answers.
+/// How long the server may take to give its last answers.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// How long the engine may take to say farewell to the store.
@@ -33,7 +31,7 @@ const LAST_THREADS: Duration = Duration::from_secs(2);
 /// Run an engine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where the door listens; port 0 takes a free one [default: 127.0.0.1:7700, or TURNWISE_LISTEN].
+    /// Where the server listens; port 0 takes a free one [default: 127.0.0.1:7700, or TURNWISE_LISTEN].
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// Let jobs of kind `shell` run commands on this machine.
@@ -92,21 +90,23 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     let allowed = Allowed { shell: settings.allow_shell, http: settings.allow_http };
     builtin::register(&engine, allowed, &settings.slots);
     let (close, closing) = watch::channel(false);
-    let door = match settings.roles.api || settings.fleet.is_none() {
-        true => Some(open_door(settings, &engine, allowed, closing).await?),
+    let opened = match settings.roles.api || settings.fleet.is_none() {
+        true => Some(open(settings, &engine, allowed, closing).await?),
         false => None,
     };
     let running = engine.start().await?;
-    let serving = match door {
-        Some((door, listener)) => {
-            let address = door.address;
+    let serving = match opened {
+        Some(Opened { server, listener, address, first }) => {
             Place::of(address).write(data)?;
-            greet(address, data, allowed);
+            greet(address, data, allowed, first.as_ref());
             tracing::info!(%address, data = %data.display(), version = env!("CARGO_PKG_VERSION"), "up");
-            Some(tokio::spawn(door::serve(door, listener)))
+            if !settings.stats_interval.is_zero() {
+                tokio::spawn(turnwise_server::diagnose(server.clone(), settings.stats_interval));
+            }
+            Some(tokio::spawn(turnwise_server::serve(server, listener)))
         }
         None => {
-            show::aside(format!("Turnwise {} is up, without a door.", env!("CARGO_PKG_VERSION")));
+            show::aside(format!("Turnwise {} is up, without a server.", env!("CARGO_PKG_VERSION")));
             tracing::info!(version = env!("CARGO_PKG_VERSION"), "up");
             None
         }
@@ -126,22 +126,44 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A server that is ready for requests.
+struct Opened {
+    server: Server,
+    listener: TcpListener,
+    address: SocketAddr,
+    /// The token, if it was made now.
+    first: Option<Secret>,
+}
+
 /// Makes everything ready for requests.
-async fn open_door(
+async fn open(
     settings: &Settings,
     engine: &Engine,
     allowed: Allowed,
     closing: watch::Receiver<bool>,
-) -> anyhow::Result<(Arc<Door>, TcpListener)> {
+) -> anyhow::Result<Opened> {
     let listener = bind(settings.listen).await?;
     let address = listener.local_addr()?;
     // An embedded engine has made its directory; a fleet's keeps only the token there.
     private::directory(&settings.data)?;
-    let token = Token::read_or_make(&settings.data)?;
-    Ok((Arc::new(Door { engine: engine.clone(), token, address, allowed, closing }), listener))
+    let (root, new) = token::read_or_make(&settings.data)?;
+    let first = new.then(|| root.clone());
+    let shown = settings.shown.iter().cloned();
+    let options = Options {
+        engine: engine.clone(),
+        root,
+        address,
+        hosts: settings.hosts.clone(),
+        admission: Admission { off: allowed.kinds().1, check: builtin::check },
+        settings: shown.map(|(name, value, from)| Setting { name: name.into(), value, from }).collect(),
+        profile: if settings.fleet.is_some() { "fleet" } else { "embedded" },
+        applications: Vec::new(),
+        closing,
+    };
+    Ok(Opened { server: Server::new(options), listener, address, first })
 }
 
-/// The door closes and the engine stops, side by side. Then the session ends, so that other nodes see at once that this
+/// The server closes and the engine stops, side by side. Then the session ends, so that other nodes see at once that this
 /// one has gone.
 async fn stop(
     engine: Engine,
@@ -184,12 +206,21 @@ fn explained(error: &Error, data: &Path) -> anyhow::Error {
     }
 }
 
-fn greet(address: SocketAddr, data: &Path, allowed: Allowed) {
+fn greet(address: SocketAddr, data: &Path, allowed: Allowed, first: Option<&Secret>) {
     let (on, off) = allowed.kinds();
     let off: Vec<String> = off.iter().map(|(kind, flag)| format!("{kind} is off, {flag}")).collect();
     let off = if off.is_empty() { String::new() } else { format!(" ({})", off.join("; ")) };
     let full = std::fs::canonicalize(data).unwrap_or_else(|_| data.to_owned());
     show::aside(format!("Turnwise {} listens on http://{address}", env!("CARGO_PKG_VERSION")));
+    match first {
+        Some(token) => {
+            show::aside(format!("  open   {}  (printed once)", link(Place::of(address).address, token)))
+        }
+        None => show::aside(format!(
+            "  open   {} prints the link that logs in",
+            with_data("turnwise tokens link", data)
+        )),
+    }
     show::aside(format!("  data   {}", full.display()));
     show::aside(format!("  kinds  {}{off}", on.join(", ")));
     show::aside(format!(

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, data: &Path) -> anyhow::Result<ExitCode> {
 
 fn look(client: &Client, batch: Option<BatchId>) -> anyhow::Result<Vec<Value>> {
     if let Some(id) = batch {
-        return Ok(vec![client.get(&format!("/v1/batches/{id}"), &[])?]);
+        return Ok(vec![client.get(&format!("/api/v1/batches/{id}"), &[])?]);
     }
     let (mut batches, _) = client.rows(&BATCHES, Vec::new(), LOOKED_AT)?;
     batches.retain(|batch| matches!(batch["phase"].as_str(), Some("open" | "sealed")));

@@ -69,7 +69,7 @@ fn nobody_is_there() {
     let mut up = Up::on(&path, &[], &[]);
     up.signal(rustix::process::Signal::KILL);
     up.ended();
-    assert!(path.join("door.json").exists());
+    assert!(path.join("server.json").exists());
     up.run(&["jobs"]).failed(3, &["no engine runs", "turnwise up"]);
     run(&["backup", "/tmp/never", "--data", &format!("{data}/none")]).failed(1, &["no database"]);
 }
@@ -111,14 +111,14 @@ fn a_payload_over_the_limit() {
     let up = Up::new(&[]);
     let long = format!("\"{}\"", "x".repeat(2 << 20));
     up.run_with_input(&["submit", "echo", "-"], &long).failed(2, &["standard input is larger than 1 MiB"]);
-    // Whoever does not use this program meets the same limit at the door.
+    // Whoever does not use this program meets the same limit at the server.
     let answer = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
     let body = format!(r#"[{{"kind":"echo","payload":{long}}}]"#);
     let mut answer =
-        answer.post(up.url("/v1/submit")).header("authorization", up.bearer()).send(body).unwrap();
+        answer.post(up.url("/api/v1/jobs/bulk")).header("authorization", up.bearer()).send(body).unwrap();
     assert_eq!(answer.status().as_u16(), 413);
     let said: serde_json::Value = answer.body_mut().read_json().unwrap();
-    assert!(said["message"].as_str().unwrap().contains("make it smaller"), "{said}");
+    assert!(said["detail"].as_str().unwrap().contains("make it smaller"), "{said}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! An engine that a test starts, and commands that talk to it. Nothing sleeps: what must happen first is read
-//! from the engine's output, or waited for through the door.
+//! from the engine's output, or waited for through the API.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -115,8 +115,8 @@ impl Up {
     }
 
     /// A node of a fleet that takes no requests.
-    pub(crate) fn without_a_door(data: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Up {
-        Up::until(data, arguments, variables, "without a door")
+    pub(crate) fn without_a_server(data: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Up {
+        Up::until(data, arguments, variables, "without a server")
     }
 
     fn until(data: &Path, arguments: &[&str], variables: &[(&str, &str)], greeting: &str) -> Up {
@@ -162,7 +162,7 @@ impl Up {
         accepted["jobs"][0]["id"].as_str().unwrap().to_owned()
     }
 
-    /// Asks the door directly.
+    /// Asks the API directly.
     pub(crate) fn get(&self, path: &str) -> Value {
         let request = ureq::get(self.url(path)).header("authorization", self.bearer());
         request.call().unwrap().body_mut().read_json().unwrap()
@@ -176,20 +176,20 @@ impl Up {
             assert!(
                 begin.elapsed() < PATIENCE,
                 "job {job} is not {state}: {}",
-                self.get(&format!("/v1/jobs/{job}"))
+                self.get(&format!("/api/v1/jobs/{job}"))
             );
-            if self.get(&format!("/v1/jobs/{job}"))["state"] == state {
+            if self.get(&format!("/api/v1/jobs/{job}"))["state"] == state {
                 return;
             }
-            after = self.get(&format!("/v1/events?after={after}&limit=1000&wait_ms=5000"))["next"]
+            after = self.get(&format!("/api/v1/events?after={after}&limit=1000&wait_ms=5000"))["next"]
                 .as_u64()
                 .unwrap();
         }
     }
 
-    /// The address of a page of the door.
+    /// The address of a page.
     pub(crate) fn url(&self, path: &str) -> String {
-        let place: Value = serde_json::from_str(&self.file("door.json")).unwrap();
+        let place: Value = serde_json::from_str(&self.file("server.json")).unwrap();
         format!("http://{}{path}", place["address"].as_str().unwrap())
     }
 

@@ -13,7 +13,7 @@ fn a_graceful_stop_burns_no_attempt() {
     let id = up.submit(&["sleep", r#"{"ms":600000}"#, "--attempts", "1"]);
     up.wait_for(&id, "running");
     up.stop();
-    assert!(!up.data.join("door.json").exists());
+    assert!(!up.data.join("server.json").exists());
     up.run(&["jobs"]).failed(3, &["turnwise up"]);
     let up = Up::on(&home.path().join("data"), &[], &[]);
     up.wait_for(&id, "running");
@@ -35,7 +35,7 @@ fn a_second_signal_stops_at_once() {
 #[test]
 fn secrets_are_in_private_files() {
     let up = Up::new(&[]);
-    for name in ["token", "door.json", "vault.key", "turnwise.db"] {
+    for name in ["token", "server.json", "vault.key", "turnwise.db"] {
         let mode = std::fs::metadata(up.data.join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }

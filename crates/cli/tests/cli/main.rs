@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod doctor;
-mod door;
 mod failures;
 mod fleet;
 mod harness;
@@ -10,4 +9,5 @@ mod life;
 mod nodes;
 mod operate;
 mod roles;
+mod server;
 mod stories;

@@ -52,7 +52,7 @@ fn a_fleet_sees_the_nodes_of_other_processes() {
     assert_eq!(alone["nodes"][0]["slots"], json!({}), "who runs nothing offers nothing");
     let back = fleet.variables(&[("TURNWISE_NODE", "back")]);
     let mut back =
-        Up::without_a_door(&home.path().join("back"), &["--roles", "worker", "--slots", "2"], &back);
+        Up::without_a_server(&home.path().join("back"), &["--roles", "worker", "--slots", "2"], &back);
     let both = front.json(&["nodes"]);
     let (one, other) = (&both["nodes"][0], &both["nodes"][1]);
     assert_eq!((&one["node"], &other["node"]), (&json!("back"), &json!("front")), "{both:#}");

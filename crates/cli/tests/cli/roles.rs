@@ -17,7 +17,7 @@ fn workers_finish_while_the_api_is_stopped() {
     let (fleet, home) = (Fleet::new(), tempfile::tempdir().unwrap());
     let settings = fleet.variables(&[]);
     let node = |name: &str, roles: &str| {
-        Up::without_a_door(&home.path().join(name), &["--roles", roles, "--slots", "8"], &settings)
+        Up::without_a_server(&home.path().join(name), &["--roles", roles, "--slots", "8"], &settings)
     };
     let (_planner, _worker) = (node("planner", "scheduler"), node("worker", "worker"));
     let api = || Up::on(&home.path().join("api"), &["--roles", "api"], &settings);

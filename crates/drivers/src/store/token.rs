@@ -21,6 +21,21 @@ pub enum Scope {
     Admin,
 }
 
+impl Scope {
+    /// All of them.
+    pub const ALL: [Scope; 4] = [Scope::Read, Scope::Submit, Scope::Work, Scope::Admin];
+
+    /// As people write it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Scope::Read => "read",
+            Scope::Submit => "submit",
+            Scope::Work => "work",
+            Scope::Admin => "admin",
+        }
+    }
+}
+
 /// A token for access.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {

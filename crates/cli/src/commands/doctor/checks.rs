@@ -67,7 +67,7 @@ pub(super) fn space(data: &Path) -> Check {
 /// Whether anybody else may read what is secret.
 pub(super) fn modes(data: &Path) -> Check {
     const WHAT: &str = "modes";
-    let open: Vec<String> = ["token", "door.json", "vault.key", "turnwise.db"]
+    let open: Vec<String> = ["token", "server.json", "vault.key", "turnwise.db"]
         .into_iter()
         .map(|name| data.join(name))
         .filter(|path| fs::metadata(path).is_ok_and(|file| private::is_open_to_others(&file)))
@@ -103,8 +103,11 @@ pub(super) fn schema(data: &Path) -> Check {
 /// Whether an engine runs, and answers.
 pub(super) fn engine(data: &Path) -> Vec<Check> {
     const WHAT: &str = "engine";
-    let health = Client::open(data).and_then(|client| Ok((client.get("/v1/health", &[])?, client.address())));
-    let (health, address) = match health {
+    let health = Client::open(data).and_then(|client| {
+        let kinds = client.get("/api/v1/kinds", &[])?;
+        Ok((client.get("/health", &[])?, kinds, client.address()))
+    });
+    let (health, kinds, address) = match health {
         Ok(answered) => answered,
         Err(error) => return vec![silent(data, &error)],
     };
@@ -118,8 +121,9 @@ pub(super) fn engine(data: &Path) -> Vec<Check> {
         );
         checks.push(Check::warn("version", text));
     }
+    let kinds = kinds["kinds"].as_array().into_iter().flatten();
     let lonely: Vec<&str> =
-        health["alarms"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();
+        kinds.filter(|kind| kind["alarm"] == true).filter_map(|kind| kind["name"].as_str()).collect();
     if !lonely.is_empty() {
         let text = format!(
             "jobs wait, but nobody has a handler for: {}. Start a worker for them",
@@ -145,7 +149,7 @@ fn silent(data: &Path, error: &anyhow::Error) -> Check {
     let in_use = turnwise::inspect(data).is_ok_and(|seen| seen.in_use);
     match (in_use, Failure::exit_code(error)) {
         (true, _) => {
-            Check::fail(WHAT, format!("one has the directory open, but its door cannot be used: {error:#}"))
+            Check::fail(WHAT, format!("one has the directory open, but its server cannot be used: {error:#}"))
         }
         (false, 3) => {
             Check::ok(WHAT, format!("none runs; start one with `{}`", with_data("turnwise up", data)))

@@ -49,7 +49,7 @@ impl Iterator for Payloads<'_> {
 }
 
 /// A payload that was given as an argument; `-` stands for standard input.
-pub(super) fn one(text: &str) -> anyhow::Result<Value> {
+pub(crate) fn one(text: &str) -> anyhow::Result<Value> {
     if text != "-" {
         return parse(text.as_bytes(), "the payload");
     }

@@ -1,0 +1,150 @@
+//! One queue at a glance, in the shape that operators of older systems read: counts, what runs, what is next, what is
+//! stale, what ended last.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use turnwise::{Filter, JobRow, Name, Refusal, State as JobState, Time};
+use utoipa::{IntoParams, ToSchema};
+
+use super::overview::Totals;
+use super::{Answer, jobs};
+use crate::access::Caller;
+use crate::clock;
+use crate::input::Asked;
+use crate::problem::{Problem, Problems};
+use crate::state::Shared;
+
+/// A job that has run for so many minutes is stale.
+const STALE_MINUTES: i64 = 15;
+/// Running jobs that are shown.
+const ACTIVE: usize = 100;
+/// Waiting jobs that are shown.
+const WAITING: usize = 10;
+/// Ended jobs that are shown, of each sort.
+const RECENT: usize = 5;
+
+/// Which queue.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Which {
+    /// The kind whose queue it is.
+    kind: String,
+}
+
+/// One queue at a glance.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QueueStatus {
+    queue: Queue,
+    /// Jobs that run, newest first, at most 100.
+    active_jobs: Vec<Entry>,
+    /// The first ten that are ready, in the order in which they were submitted.
+    waiting_jobs: Vec<Entry>,
+    /// Jobs that have run for longer than they should.
+    stale_instances: Stale,
+    /// The last five that were done.
+    recent_completed: Vec<Entry>,
+    /// The last five that failed for good.
+    recent_failed: Vec<Entry>,
+    /// The time of this process, as text.
+    timestamp: String,
+}
+
+/// Counts of a queue.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Queue {
+    name: String,
+    /// Ready, or behind another in a lane.
+    waiting: u64,
+    /// Running.
+    active: u64,
+    /// Due later: scheduled, or waiting for a retry.
+    delayed: u64,
+    /// Dead letters.
+    failed: u64,
+    /// Done.
+    completed: u64,
+}
+
+/// A job in a queue.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Entry {
+    id: String,
+    owner: String,
+    attempt: u16,
+    /// When it was accepted.
+    submitted: String,
+    /// Since when it is in its state.
+    since: String,
+    /// For one that has ended: from its acceptance to its end.
+    duration_minutes: Option<f64>,
+}
+
+/// Jobs that have run for longer than they should.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Stale {
+    count: usize,
+    threshold_minutes: i64,
+}
+
+/// See one queue at a glance.
+#[utoipa::path(get, path = "/api/v1/queue-status", tag = "operating", params(Which), security(("token" = ["read"])),
+    responses((status = 200, body = QueueStatus), Problems))]
+pub(crate) async fn queue_status(
+    State(server): State<Arc<Shared>>,
+    caller: Caller,
+    Asked(which): Asked<Which>,
+) -> Answer<QueueStatus> {
+    caller.must_be_free()?;
+    let engine = &server.engine;
+    let kind = Name::new(which.kind).map_err(turnwise::Error::from)?;
+    if !engine.kinds().await?.iter().any(|known| known.name == kind) {
+        return Err(Refusal::UnknownKind(kind).into());
+    }
+    let totals = engine.totals().await?.get(&kind).map(Totals::of).unwrap_or_default();
+    let active = of(&server, &kind, JobState::Running, ACTIVE).await?;
+    let waiting = engine.first_ready(&kind, WAITING).await?;
+    let now = clock::now();
+    let old = |row: &&JobRow| now.since(row.header.at).as_secs() as i64 > STALE_MINUTES * 60;
+    Ok(Json(QueueStatus {
+        queue: Queue {
+            name: kind.to_string(),
+            waiting: totals.ready + totals.waiting,
+            active: totals.running,
+            delayed: totals.scheduled + totals.retrying,
+            failed: totals.dead,
+            completed: totals.done,
+        },
+        stale_instances: Stale { count: active.iter().filter(old).count(), threshold_minutes: STALE_MINUTES },
+        active_jobs: active.iter().map(entry).collect(),
+        waiting_jobs: waiting.iter().map(entry).collect(),
+        recent_completed: of(&server, &kind, JobState::Done, RECENT).await?.iter().map(entry).collect(),
+        recent_failed: of(&server, &kind, JobState::Dead, RECENT).await?.iter().map(entry).collect(),
+        timestamp: now.to_string(),
+    }))
+}
+
+/// Jobs of a kind in a state, newest first.
+async fn of(server: &Shared, kind: &Name, state: JobState, limit: usize) -> Result<Vec<JobRow>, Problem> {
+    let filter = Filter { state: Some(state), kind: Some(kind.clone()), limit, ..Filter::default() };
+    Ok(jobs::page(&server.engine, filter).await?.0)
+}
+
+fn entry(row: &JobRow) -> Entry {
+    let header = &row.header;
+    let taken = |from: Time, to: Time| to.since(from).as_secs_f64() / 60.0;
+    Entry {
+        id: header.id.to_string(),
+        owner: row.line.owner.to_string(),
+        attempt: header.attempt,
+        submitted: header.submitted.to_string(),
+        since: header.at.to_string(),
+        duration_minutes: header.state.is_final().then(|| taken(header.submitted, header.at)),
+    }
+}

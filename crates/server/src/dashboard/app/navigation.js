@@ -1,0 +1,81 @@
+// The navigation: the dashboard's pages, those of the applications, and which node one is looking at.
+
+import { fill, h } from '../kit/dom.js';
+import { brief } from '../kit/number.js';
+import { sayProblem } from '../kit/say.js';
+import { get, remove } from './api.js';
+import { extensions } from './extensions.js';
+import { live } from './live.js';
+import { ROUTES } from './routes.js';
+
+/** The navigation. `begin` fills in what only a reader who is known may see; `mark` shows where one is. */
+export class Navigation {
+  #links = new Map();
+  #about = h('p');
+  #foot = h('div.nav-foot', null, this.#about, signOutButton());
+
+  constructor() {
+    const titles = new Set(ROUTES.flatMap(({ group }) => group ?? []));
+    const sections = [...titles].map((title) =>
+      this.#section(
+        title,
+        ROUTES.filter(({ group }) => group === title),
+      ),
+    );
+    this.element = h('nav.nav', { id: 'navigation', 'aria-label': 'Pages' }, sections, this.#foot);
+  }
+
+  /** Shows which page is open. */
+  mark(path) {
+    for (const [of, link] of this.#links) {
+      if (of === path) link.setAttribute('aria-current', 'page');
+      else link.removeAttribute('aria-current');
+    }
+  }
+
+  /** Adds counts, the applications' pages and the node's name. */
+  async begin() {
+    this.#count();
+    try {
+      const [{ pages }, { node, version, profile }] = await Promise.all([extensions(), get('/overview')]);
+      const added = pages.map(({ path, title }) => ({ path, name: title }));
+      if (added.length > 0) this.#foot.before(this.#section('Applications', added));
+      fill(this.#about, `${node} · ${profile}`, h('br'), `Turnwise ${version}`);
+      if (this.#links.has(location.pathname)) this.mark(location.pathname);
+    } catch (problem) {
+      sayProblem(problem);
+    }
+  }
+
+  #section(title, pages) {
+    const entries = pages.map(({ path, name }) => {
+      const link = h('a', { href: path }, name);
+      this.#links.set(path, link);
+      return h('li', null, link);
+    });
+    return h('section', null, h('h2', null, title), h('ul', null, entries));
+  }
+
+  #count() {
+    const dead = h('span.count.bad');
+    const running = h('span.count');
+    this.#links.get('/dead').append(dead);
+    this.#links.get('/jobs').append(running);
+    live.on('pulse', ({ totals }) => {
+      dead.textContent = totals.dead > 0 ? brief(totals.dead) : '';
+      running.textContent = totals.running > 0 ? `${brief(totals.running)} running` : '';
+    });
+  }
+}
+
+function signOutButton() {
+  const leave = async () => {
+    try {
+      await remove('/session');
+      location.reload();
+    } catch (problem) {
+      sayProblem(problem);
+    }
+  };
+  return h('button.slim', { type: 'button', on: { click: leave } }, 'Sign out');
+}

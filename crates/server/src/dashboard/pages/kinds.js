@@ -1,0 +1,131 @@
+// Kinds: their rules, their totals, and their caps.
+
+import { at, get, patch, post } from '../app/api.js';
+import { action, actionRow, pauseAction } from '../app/act.js';
+import { keepFresh } from '../app/fresh.js';
+import { dialog } from '../kit/dialog.js';
+import { h } from '../kit/dom.js';
+import { field, whole } from '../kit/form.js';
+import { brief } from '../kit/number.js';
+import { cut, empty, jobsLink, notice } from '../kit/parts.js';
+import { say } from '../kit/say.js';
+import { table } from '../kit/table.js';
+import { span } from '../kit/time.js';
+import { kindState } from './kind-state.js';
+
+export function mount(element, { signal }) {
+  const list = table({
+    caption: 'Kinds',
+    key: ({ name }) => name,
+    columns: columns(() => reload()),
+    empty: () => empty('No kind is known yet.', 'A kind appears when a worker declares it.'),
+  });
+  const off = h('div.notices');
+  element.append(list.element, off);
+  const reload = keepFresh(
+    element,
+    signal,
+    async () => {
+      const answer = await get('/kinds', {}, { signal });
+      list.show(answer.kinds);
+      const words = answer.off.map(({ name, flag }) =>
+        notice(
+          'warning',
+          'The built-in kind ',
+          h('code', null, name),
+          ' is off. To switch it on, start the node with ',
+          h('code', null, flag),
+          '.',
+        ),
+      );
+      if (off.children.length !== words.length) off.replaceChildren(...words);
+    },
+    { when: () => true },
+  );
+}
+
+function columns(reload) {
+  const total = (title, name) => ({
+    title,
+    kind: 'num',
+    value: ({ totals }) => totals[name],
+    draw: ({ totals }) => brief(totals[name]),
+  });
+  return [
+    {
+      title: 'Kind',
+      head: true,
+      kind: 'name',
+      value: ({ name }) => name,
+      draw: ({ name }) => jobsLink({ kind: name }, cut(name)),
+    },
+    { title: 'Stands', kind: 'tight', value: ({ paused, alarm }) => [paused, alarm], draw: kindState },
+    total('Ready', 'ready'),
+    total('Running', 'running'),
+    total('Retrying', 'retrying'),
+    total('Done', 'done'),
+    total('Dead', 'dead'),
+    { title: 'Rules', kind: 'rules', wide: true, value: rules },
+    { title: 'Caps', kind: 'tight', value: capWords },
+    {
+      title: 'Actions',
+      kind: 'acts',
+      value: ({ name, paused, cap, key_cap: keyCap }) => [name, paused, cap, keyCap],
+      draw: (kind) => actions(kind, reload),
+    },
+  ];
+}
+
+function rules({ name, pool, retry, deadline, rescues, lease }) {
+  const words = [
+    ...Object.entries(retry).map(([setting, value]) => ruleWords(setting, value)),
+    deadline !== null && `deadline ${span(deadline * 1000)}`,
+    `rescues ${rescues}`,
+    pool !== name && `pool ${pool}`,
+    lease && `lease ${lease}`,
+  ];
+  return words.filter(Boolean).join(', ');
+}
+
+/** One setting of the retry policy. Names that end in `_ms` hold milliseconds; a text speaks for itself. */
+function ruleWords(name, value) {
+  if (typeof value === 'string') return value;
+  const words = [value].flat().map((each) => (name.endsWith('_ms') ? span(each * 1000) : String(each)));
+  return `${name.replace(/_ms$/, '').replaceAll('_', ' ')} ${words.join(' ')}`;
+}
+
+function capWords({ cap, key_cap: keyCap }) {
+  const words = [cap !== null && `${cap} at once`, keyCap !== null && `${keyCap} per key`].filter(Boolean);
+  return words.join(', ') || 'none';
+}
+
+function actions(kind, reload) {
+  const { name, paused } = kind;
+  const caps = action('Caps', { label: `Change the caps of ${name}`, work: () => askCaps(kind, reload) });
+  return actionRow(
+    pauseAction(`Kind ${name}`, paused, (verb) => post(`${at`/kinds/${name}`}/${verb}`), reload),
+    caps,
+  );
+}
+
+async function askCaps({ name, cap, key_cap: keyCap }, reload) {
+  const input = (called, value) => h('input', { name: called, inputmode: 'numeric', value, placeholder: 'none' });
+  const saved = await dialog({
+    title: `Caps of ${name}`,
+    body: [
+      field(
+        'Cap',
+        input('cap', cap),
+        'How many jobs of this kind run at once, in all processes together. Empty: no cap.',
+      ),
+      field('Cap per key', input('key_cap', keyCap), 'The same for each limit key. Empty: no cap.'),
+    ],
+    confirm: 'Save',
+    act: (data) =>
+      patch(at`/kinds/${name}`, { cap: whole(data, 'cap', 'Cap'), key_cap: whole(data, 'key_cap', 'Cap per key') }),
+  });
+  if (saved) {
+    say(`The caps of ${name} are saved.`);
+    reload();
+  }
+}

@@ -1,0 +1,26 @@
+//! The operator's side of Turnwise: an HTTP API with live events, workers in any language, and a dashboard, for one
+//! engine.
+//!
+//! Every answer is JSON unless it says otherwise. Times are microseconds since 1970, ids have 13 letters, and an error is a
+//! problem document (RFC 9457) with a code for programs and a sentence for people. The whole of it is described at
+//! `/api/openapi.json`, which is made from this code.
+
+mod access;
+mod api;
+mod clock;
+mod connections;
+mod dashboard;
+mod diagnostics;
+mod headers;
+mod input;
+mod live;
+mod pages;
+mod problem;
+mod state;
+
+pub use access::secret::Secret;
+pub use api::openapi;
+pub use connections::serve;
+pub use diagnostics::diagnose;
+pub use problem::CODES;
+pub use state::{Admission, Application, Options, Server, Setting};

@@ -1,0 +1,11 @@
+//! The server as programs and browsers meet it: over HTTP, on a port of its own.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod access;
+mod bad_input;
+mod described;
+mod harness;
+mod live;
+mod operating;
+mod work;
