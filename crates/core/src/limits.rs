@@ -79,6 +79,22 @@ pub const OWNERS_PER_TOKEN: usize = 1_000;
 pub const AUDIT_BYTES: usize = 1 << 10;
 /// Largest secret in the vault.
 pub const SECRET_BYTES: usize = 64 << 10;
+/// Kinds that one remote worker may serve.
+pub const REMOTE_KINDS: usize = 64;
+/// Most slots of one remote worker.
+pub const REMOTE_SLOTS: u32 = 1_000;
+/// Bytes of payload after which nothing more is put into one answer to a remote worker.
+pub const REMOTE_BYTES: usize = 16 << 20;
+/// Ended claims of a remote worker that are remembered, so that it may send an answer again.
+pub const REMOTE_ENDED: usize = 2_048;
+/// A job that was claimed for a remote worker and not fetched within this time is given back.
+pub const REMOTE_PATIENCE: Duration = Duration::from_millis(500);
+/// A remote worker's life without a word, unless it says otherwise.
+pub const REMOTE_SESSION: Duration = Duration::from_secs(30);
+/// The shortest that it may say.
+pub const REMOTE_SESSION_LEAST: Duration = Duration::from_secs(1);
+/// The longest that it may say.
+pub const REMOTE_SESSION_MOST: Duration = Duration::from_secs(300);
 /// Messages that one in-process queue holds before publishers are refused.
 pub const QUEUE_MESSAGES: usize = 65_536;
 
@@ -103,3 +119,9 @@ const _: () = assert!(TICKET.as_millis() < SESSION.as_millis());
 const _: () = assert!(WINDOW_PER_LINE <= WINDOW_TOTAL);
 const _: () = assert!(PAGE_ROWS <= ROWS_LOOKED_AT);
 const _: () = assert!(PAGE_ROWS <= NAMES_KNOWN);
+const _: () = assert!(REMOTE_SLOTS <= SLOTS);
+// All jobs of a remote worker that was lost are taken from it in one commit, with the end of its session.
+const _: () = assert!((REMOTE_SLOTS as usize) < UNITS_PER_COMMIT);
+// What it may hold at once is remembered when it ends.
+const _: () = assert!(REMOTE_SLOTS as usize <= REMOTE_ENDED);
+const _: () = assert!(REMOTE_PATIENCE.as_millis() < REMOTE_SESSION_LEAST.as_millis());

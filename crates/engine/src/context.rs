@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use turnwise_core::batch::When;
 use turnwise_core::ids::{BatchId, JobId};
 use turnwise_core::limits;
 use turnwise_core::name::Name;
+use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 use turnwise_drivers::store::{
     Blob, Claimed, Found, NewBatch, NewJob, NewThen, Progress, Read, StepDone, StepRecord, Submission, Unit,
@@ -39,7 +40,12 @@ pub(crate) struct Run {
     pub(crate) signal: Signal,
     fanout: Mutex<Submission>,
     steps: tokio::sync::Mutex<Option<Vec<StepRecord>>>,
+    /// For somebody who waits to hear how the end of this run was answered.
+    answer: OnceLock<watch::Sender<Option<Answer>>>,
 }
+
+/// How the end of a run was answered: it is durable, or why it was refused.
+pub(crate) type Answer = Result<(), Refusal>;
 
 /// What a running handler is told.
 #[derive(Default)]
@@ -99,7 +105,24 @@ impl Run {
             signal: Signal::default(),
             fanout: Mutex::default(),
             steps: tokio::sync::Mutex::default(),
+            answer: OnceLock::new(),
         }
+    }
+
+    /// Where it will be heard how the end of this run was answered. Closed without a word if nobody knows.
+    pub(crate) fn listen(&self) -> watch::Receiver<Option<Answer>> {
+        self.answer.get_or_init(|| watch::channel(None).0).subscribe()
+    }
+
+    /// The end of this run was answered. Only the first answer counts: a refusal stays one, whatever is committed
+    /// instead.
+    pub(crate) fn answered(&self, answer: Result<(), &Refusal>) {
+        let Some(listeners) = self.answer.get() else { return };
+        listeners.send_if_modified(|known| {
+            let first = known.is_none();
+            known.get_or_insert_with(|| answer.map_err(Clone::clone));
+            first
+        });
     }
 
     /// The handler begins: from now on its time runs.
@@ -199,14 +222,7 @@ impl Context {
 
     /// Says how far the job is, from 0 to 1, and in words. An older claim is refused.
     pub async fn progress(&self, fraction: f32, note: impl Into<String>) -> Outcome {
-        let mut note = note.into();
-        let mut end = note.len().min(limits::NOTE_BYTES);
-        while !note.is_char_boundary(end) {
-            end -= 1;
-        }
-        note.truncate(end);
-        let fraction = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
-        let progress = Progress { fraction, note, at: self.run.inner.runtime.now() };
+        let progress = progress_of(fraction, note.into(), self.run.inner.runtime.now());
         self.commit(Unit::Progress(self.job(), self.fence(), progress)).await
     }
 
@@ -356,4 +372,15 @@ impl Context {
             Err(error) => Err(Stop::retry(error)),
         }
     }
+}
+
+/// Progress within its bounds, whatever was said.
+pub(crate) fn progress_of(fraction: f32, mut note: String, at: Time) -> Progress {
+    let mut end = note.len().min(limits::NOTE_BYTES);
+    while !note.is_char_boundary(end) {
+        end -= 1;
+    }
+    note.truncate(end);
+    let fraction = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
+    Progress { fraction, note, at }
 }

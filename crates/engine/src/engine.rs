@@ -187,6 +187,11 @@ impl Engine {
         &self.inner.config.node
     }
 
+    /// Closes when the last clone of this engine is gone.
+    pub(crate) fn lives(&self) -> watch::Receiver<bool> {
+        self.alive.subscribe()
+    }
+
     /// The vault for secrets.
     pub fn vault(&self) -> crate::vault::VaultHandle<'_> {
         crate::vault::VaultHandle::new(&self.inner)

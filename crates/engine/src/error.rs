@@ -37,6 +37,11 @@ pub enum Error {
     /// The vault cannot give or take a secret.
     #[error("{0}")]
     Vault(String),
+    /// A remote worker that has left, or was not heard from for too long.
+    #[error(
+        "worker `{0}` is not known any more: it left, or was silent for too long. Open it anew and claim again"
+    )]
+    UnknownWorker(String),
     /// A reader came too late: what it asked for is not kept any more.
     #[error("events before cursor {0} are not kept any more: begin again from there")]
     Gone(u64),

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::Serialize;
 use turnwise_core::kind::Kind;
 use turnwise_core::name::Name;
 use turnwise_core::rate::Rate;
@@ -15,6 +16,7 @@ use turnwise_drivers::store::{Blob, Failure, Verdict};
 use crate::context::Context;
 use crate::job::Job;
 use crate::outcome::{Outcome, Stop};
+use crate::remote::Desk;
 
 /// A handler as the crew calls it: with the payload as it was stored.
 type Call<T> = dyn Fn(&[u8], Context) -> T + Send + Sync;
@@ -27,6 +29,8 @@ pub(crate) enum Handler {
     Async(Arc<Call<Running>>),
     /// As a function on a thread of its own, which can only be asked to stop.
     Blocking(Arc<Call<Verdict>>),
+    /// In another program, which fetches the job from this desk and answers there.
+    Outside(Arc<Desk>),
 }
 
 struct Entry {
@@ -51,7 +55,7 @@ impl Registry {
             match serde_json::from_slice(payload) {
                 Ok(job) => {
                     let run = handler(job, context);
-                    Box::pin(async move { verdict::<J>(run.await) })
+                    Box::pin(async move { verdict(run.await) })
                 }
                 Err(error) => Box::pin(std::future::ready(unreadable(&error))),
             }
@@ -65,7 +69,7 @@ impl Registry {
         F: Fn(J, Context) -> Outcome<J::Output> + Send + Sync + 'static,
     {
         let call = move |payload: &[u8], context: Context| match serde_json::from_slice(payload) {
-            Ok(job) => verdict::<J>(handler(job, context)),
+            Ok(job) => verdict(handler(job, context)),
             Err(error) => unreadable(&error),
         };
         self.add::<J>(Handler::Blocking(Arc::new(call)))
@@ -79,6 +83,12 @@ impl Registry {
         kind.sensitive = J::SENSITIVE.iter().map(|field| (*field).to_owned()).collect();
         lock(&self.0).insert(name.clone(), Entry { kind, slots: 1, handler, declared: false });
         Worker { name, entries: self.0.clone() }
+    }
+
+    /// A kind that a program outside works at. One that is declared keeps its rules: they are not told again.
+    pub(crate) fn add_outside(&self, kind: Kind, slots: u32, declared: bool, desk: Arc<Desk>) {
+        let name = kind.name.clone();
+        lock(&self.0).insert(name, Entry { kind, slots, handler: Handler::Outside(desk), declared });
     }
 
     /// Kinds whose rules the store has not been told.
@@ -218,7 +228,7 @@ fn lock(entries: &Mutex<BTreeMap<Name, Entry>>) -> MutexGuard<'_, BTreeMap<Name,
 }
 
 /// What a handler's answer means to the store.
-fn verdict<J: Job>(outcome: Outcome<J::Output>) -> Verdict {
+pub(crate) fn verdict<T: Serialize>(outcome: Outcome<T>) -> Verdict {
     match outcome {
         Ok(output) => match serde_json::to_vec(&output) {
             // A handler that gives nothing costs nothing.
@@ -233,7 +243,7 @@ fn verdict<J: Job>(outcome: Outcome<J::Output>) -> Verdict {
     }
 }
 
-fn unreadable(error: &serde_json::Error) -> Verdict {
+pub(crate) fn unreadable(error: &serde_json::Error) -> Verdict {
     let text = format!("its payload does not fit the handler: {error}");
     failed(Class::Never, Failure::Payload, text)
 }

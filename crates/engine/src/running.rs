@@ -12,14 +12,16 @@ use crate::loops::{lease, member, scheduler, sweep, worker};
 use crate::runtime::Task;
 use crate::worker::Crew;
 
-/// Consumers of one kind: while one waits for its claims to be committed, the other receives.
+/// Consumers of one kind: while one waits for its claims to be committed, the other receives. Nobody outside is so fast
+/// that it matters.
 const CONSUMERS: usize = 2;
+const CONSUMERS_OUTSIDE: usize = 1;
 
 /// An engine that runs jobs. [Stop](Running::stop) it to end gracefully; dropping it stops it too, without waiting.
 #[must_use = "the engine stops running jobs when this is dropped"]
 pub struct Running {
     engine: Engine,
-    crew: Arc<Crew>,
+    pub(crate) crew: Arc<Crew>,
     /// Ends the loops, after the crew has ended.
     stop: watch::Sender<bool>,
     /// Closed when the last loop has ended.
@@ -64,7 +66,7 @@ impl Running {
         spawn(Box::pin(worker::watch_trust(crew.clone(), stopped.clone())));
         spawn(Box::pin(settle::run(crew.clone())));
         for (kind, _) in inner.registry.kinds() {
-            for _ in 0..CONSUMERS {
+            for _ in 0..if crew.desk.is_some() { CONSUMERS_OUTSIDE } else { CONSUMERS } {
                 spawn(Box::pin(worker::receive(crew.clone(), kind.clone())));
             }
         }
@@ -101,6 +103,13 @@ impl Running {
             // Every loop holds the channel open; it never carries anything.
             let _ = self.ended.recv().await;
         }
+    }
+
+    /// Ends without waiting for anybody: what runs is given back without burning an attempt.
+    pub(crate) async fn stop_now(self) {
+        self.crew.closing.send_replace(true);
+        self.crew.abort_all();
+        self.stop().await;
     }
 
     async fn drained(&self) {

@@ -9,6 +9,7 @@ use tokio::sync::{Notify, watch};
 use turnwise_core::ids::JobId;
 use turnwise_core::limits;
 use turnwise_core::name::Name;
+use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 use turnwise_drivers::store::{Submission, Verdict};
 
@@ -17,6 +18,7 @@ use crate::engine::Inner;
 use crate::flow::handle;
 use crate::flow::ticket::{Report, Ticket};
 use crate::handler::Handler;
+use crate::remote::Desk;
 
 /// A run that has ended and must be committed.
 pub(crate) struct Finished {
@@ -28,6 +30,8 @@ pub(crate) struct Finished {
 pub(crate) struct Crew {
     pub(crate) inner: Arc<Inner>,
     pub(crate) kinds: HashMap<Name, Served>,
+    /// Where a program outside fetches what is claimed here. Nothing is claimed that it does not ask for.
+    pub(crate) desk: Option<Arc<Desk>>,
     state: Mutex<State>,
     /// Something has ended and must be committed.
     pub(crate) ended: Notify,
@@ -69,6 +73,16 @@ impl State {
         self.running.remove(&finished.run.key());
         self.unsettled.insert(finished.run.key());
         self.finished.push(finished);
+    }
+
+    /// Claims that are held, in all pools together.
+    fn held(&self) -> u32 {
+        self.pools.values().map(Slots::held).sum()
+    }
+
+    /// Claims that were not answered yet, in all pools together.
+    fn under_way(&self) -> u32 {
+        self.pools.values().map(|slots| slots.claiming).sum()
     }
 
     fn is_idle(&self) -> bool {
@@ -128,11 +142,16 @@ impl Crew {
                 kinds.insert(kind, Served { handler, pool, lease });
             }
         }
+        let desk = kinds.values().find_map(|served| match &served.handler {
+            Handler::Outside(desk) => Some(desk.clone()),
+            _ => None,
+        });
         let pools = inner.registry.pools();
         let pools = pools.into_iter().map(|(pool, total)| (pool, Slots::new(total))).collect();
         Crew {
             inner,
             kinds,
+            desk,
             state: Mutex::new(State { pools, ..State::default() }),
             ended: Notify::new(),
             news: Notify::new(),
@@ -150,6 +169,17 @@ impl Crew {
         *self.closing.borrow()
     }
 
+    /// How many claims more may be held, whatever room a pool has: a program outside gets no more than it asks for.
+    fn wanted(&self, state: &State) -> u32 {
+        self.desk.as_ref().map_or(u32::MAX, |desk| desk.wanted(state.held()))
+    }
+
+    /// Claims that were answered and lie on no desk yet, or have just left it.
+    pub(crate) fn on_the_way(&self) -> u32 {
+        let state = self.lock();
+        self.desk.as_ref().map_or(0, |desk| state.held().saturating_sub(desk.known()))
+    }
+
     /// Takes room for the first of these tickets, as much as there is, until their claims are answered.
     pub(crate) fn reserve(&self, pool: &Name, tickets: &[Ticket]) -> usize {
         if self.is_closing() {
@@ -157,9 +187,10 @@ impl Crew {
         }
         let mut state = self.lock();
         let state = &mut *state;
+        let wanted = self.wanted(state).saturating_sub(state.under_way());
         let Some(slots) = state.pools.get_mut(pool) else { return 0 };
-        let free = slots.room().saturating_sub(slots.held() + slots.claiming) as usize;
-        let taken = free.min(tickets.len());
+        let free = slots.room().saturating_sub(slots.held() + slots.claiming);
+        let taken = (free.min(wanted) as usize).min(tickets.len());
         slots.claiming += taken as u32;
         for (job, _) in &tickets[..taken] {
             *state.claiming.entry(*job).or_default() += 1;
@@ -220,8 +251,11 @@ impl Crew {
     /// it was done all the same: its job is given back.
     pub(crate) fn finished(self: &Arc<Self>, run: Arc<Run>, verdict: Verdict) {
         let verdict = match verdict {
-            Verdict::Done(_) => verdict,
-            _ if run.signal.is_aborted() => Verdict::Released,
+            Verdict::Done(_) | Verdict::Released => verdict,
+            _ if run.signal.is_aborted() => {
+                run.answered(Err(&Refusal::SessionEnded));
+                Verdict::Released
+            }
             _ => verdict,
         };
         let submission = run.take_fanout();
@@ -232,7 +266,8 @@ impl Crew {
             let mut state = self.lock();
             let state = &mut *state;
             if let Some(slots) = pool.and_then(|pool| state.pools.get_mut(pool)) {
-                if let Some(taken) = taken {
+                // Nothing is claimed ahead for a program outside, however fast it is.
+                if let Some(taken) = taken.filter(|_| self.desk.is_none()) {
                     slots.learn(taken);
                 }
                 next = match self.is_closing() {
@@ -244,6 +279,9 @@ impl Crew {
             state.end(Finished { run, verdict, submission });
         }
         self.ended.notify_one();
+        if let Some(desk) = &self.desk {
+            desk.look();
+        }
         if let Some(Ahead { run, .. }) = next {
             self.start(run);
         }
@@ -330,7 +368,15 @@ impl Crew {
         let number = state.report.number + 1;
         let mut report = std::mem::replace(&mut state.report, Report { number, ..Report::default() });
         report.number = number;
-        let free = |slots: &Slots| if closed { 0 } else { slots.room().saturating_sub(slots.held()) };
+        // The scheduler knows of tickets that are out, but only in the pool that they are in.
+        let (wanted, under_way) = (self.wanted(state), state.under_way());
+        let free = |slots: &Slots| match closed {
+            true => 0,
+            false => {
+                let elsewhere = under_way - slots.claiming;
+                slots.room().saturating_sub(slots.held()).min(wanted.saturating_sub(elsewhere))
+            }
+        };
         report.free = state.pools.iter().map(|(pool, slots)| (pool.clone(), free(slots))).collect();
         report
     }

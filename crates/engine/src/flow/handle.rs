@@ -18,8 +18,15 @@ use crate::worker::Crew;
 pub(crate) fn start(crew: &Arc<Crew>, run: Arc<Run>, handler: &Handler) {
     let runtime = crew.inner.runtime.clone();
     let crew = crew.clone();
-    run.begin();
+    // A program outside has its time from when it fetches the job.
+    if !matches!(handler, Handler::Outside(_)) {
+        run.begin();
+    }
     match handler.clone() {
+        Handler::Outside(desk) => runtime.spawn(Box::pin(async move {
+            let verdict = desk.serve(&run).await;
+            crew.finished(run, verdict);
+        })),
         Handler::Async(call) => runtime.spawn(Box::pin(async move {
             let context = Context { run: run.clone() };
             // The call itself is inside, so that a panic before the first await is caught too.
@@ -70,14 +77,15 @@ fn span(run: &Run) -> tracing::Span {
     tracing::info_span!("job", %job, %kind, %owner, attempt, batch)
 }
 
-async fn deadline(run: &Run) {
+/// Ends when the handler's time is over.
+pub(crate) async fn deadline(run: &Run) {
     match run.deadline() {
         Some(time) => run.inner.runtime.sleep_until(time).await,
         None => std::future::pending().await,
     }
 }
 
-fn too_late() -> Verdict {
+pub(crate) fn too_late() -> Verdict {
     failed(Class::Retry, Failure::Deadline, "the handler took longer than its deadline allows".into())
 }
 

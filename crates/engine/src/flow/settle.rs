@@ -42,6 +42,7 @@ async fn commit(crew: &Arc<Crew>, mut finished: Vec<Finished>) {
         match crew.inner.commit(units).await {
             Ok(outcomes) => {
                 let refused = finished.drain(..).zip(outcomes).filter_map(|(ended, outcome)| {
+                    ended.run.answered(outcome.as_ref().map(drop));
                     outcome.err().and_then(|refusal| instead(ended, &refusal))
                 });
                 finished = refused.collect();

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use turnwise_core::ids::SessionId;
+use turnwise_core::ids::{JobId, SessionId};
 use turnwise_core::job::Header;
 use turnwise_core::name::Name;
 use turnwise_core::time::Time;
@@ -19,6 +19,9 @@ use turnwise_drivers::store::{
 use crate::Error;
 use crate::engine::{Inner, Liveness, odd_answer};
 use crate::loops::scheduler::{SPARING, trust};
+
+/// How long to wait before a store that failed is asked again.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// Opens a new session with the kinds and slots that are registered now. The one before is closed.
 pub(crate) async fn join(inner: &Arc<Inner>) -> Result<(), Error> {
@@ -171,6 +174,28 @@ pub(crate) async fn end_earlier_lives(inner: &Arc<Inner>) -> Result<(), Error> {
         inner.commit_one(Unit::Lease(release)).await?;
     }
     Ok(())
+}
+
+/// Ends the session of a process that is dead, and takes these jobs from it in the same commit: nobody comes in between
+/// who would only give them back. If the store is over, the session runs out by itself.
+pub(crate) async fn end_as_dead(inner: &Arc<Inner>, jobs: &[JobId]) {
+    let Some(Liveness { session, .. }) = *inner.liveness.borrow() else { return };
+    let end = std::iter::once(Unit::Session(SessionUnit::Close { id: session }));
+    let units: Vec<Unit> =
+        end.chain(jobs.iter().map(|job| Unit::Sweep(Sweep::Rescue(*job, session)))).collect();
+    loop {
+        match inner.commit(units.clone()).await {
+            Ok(_) => return,
+            Err(error) if error.is_passing() => {
+                tracing::warn!(%error, %session, "a session could not be ended; trying again");
+                inner.runtime.sleep_until(inner.runtime.now() + AGAIN).await;
+            }
+            Err(error) => {
+                tracing::error!(%error, %session, "a session was not ended; it runs out");
+                return;
+            }
+        }
+    }
 }
 
 /// Takes every job from a session that has ended, and forgets it.
