@@ -361,3 +361,68 @@ fn checked(options: &RemoteOptions) -> Result<(Name, BTreeSet<Name>), Error> {
     let kinds = kinds.iter().map(Name::new).collect::<Result<_, _>>()?;
     Ok((Name::new(name)?, kinds))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use turnwise_drivers::store::{SessionUnit, Sweep};
+
+    use super::*;
+    use crate::testing::TestEngine;
+    use crate::{Raw, Running, Stop};
+
+    /// A worker that holds a job.
+    async fn holding(kinds: &[&str]) -> (TestEngine, Running, Remote, RemoteJob) {
+        let test = TestEngine::new().await.unwrap();
+        let running = test.engine.start().await.unwrap();
+        let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        let job = Raw::job(&kinds[0], json!(1));
+        let options = RemoteOptions { kinds, slots: 2, ..RemoteOptions::default() };
+        let worker = test.engine.remote(options).await.unwrap();
+        test.engine.submit_raw(vec![job]).await.unwrap();
+        let job = worker.claim(1).await.unwrap().remove(0);
+        (test, running, worker, job)
+    }
+
+    #[tokio::test]
+    async fn what_the_store_refuses_is_told() {
+        let (test, running, worker, job) = holding(&["work"]).await;
+        let session = worker.life.hear().unwrap().inner.liveness.borrow().unwrap().session;
+        let end = Unit::Session(SessionUnit::Close { id: session });
+        let rescue = Unit::Sweep(Sweep::Rescue(job.id, session));
+        test.engine.inner.commit(vec![end, rescue]).await.unwrap();
+        let words = [Ok(json!(1)), Ok(json!(1))];
+        for word in words {
+            let answer = worker.answer(job.id, job.fence, word).await;
+            assert!(matches!(answer, Err(Error::Refused(Refusal::StaleFence { .. }))), "{answer:?}");
+        }
+        running.stop().await;
+    }
+
+    #[tokio::test]
+    async fn a_failure_that_comes_with_an_abort_is_none() {
+        let (test, running, worker, job) = holding(&["work"]).await;
+        worker.life.hear().unwrap().abort_all();
+        let answer = worker.answer(job.id, job.fence, Err(Stop::never("too late"))).await;
+        assert!(matches!(answer, Err(Error::Refused(Refusal::SessionEnded))), "{answer:?}");
+        let view = test.engine.job(job.id).await.unwrap().unwrap();
+        assert_eq!(view.errors.len(), 0, "its job was given back");
+        running.stop().await;
+    }
+
+    #[tokio::test]
+    async fn a_slot_that_is_taken_in_one_pool_is_not_offered_in_another() {
+        let (_test, running, worker, _job) = holding(&["work", "other"]).await;
+        let crew = worker.life.hear().unwrap();
+        let (work, other) = (Name::new("work").unwrap(), Name::new("other").unwrap());
+        let offered = || crew.take_report().free;
+        assert_eq!(offered(), [(other.clone(), 0), (work.clone(), 0)], "nobody waits");
+        let _asking = Asking::new(&worker.life.desk, &crew, 2);
+        assert_eq!(offered(), [(other.clone(), 1), (work.clone(), 1)]);
+        assert_eq!(crew.reserve(&work, &[(JobId::from_u64(1), 1), (JobId::from_u64(2), 1)]), 1);
+        // The scheduler counts the ticket off itself, where it is out.
+        assert_eq!(offered(), [(other.clone(), 0), (work, 1)]);
+        assert_eq!(crew.reserve(&other, &[(JobId::from_u64(3), 1)]), 0);
+        running.stop().await;
+    }
+}

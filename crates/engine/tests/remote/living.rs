@@ -108,6 +108,15 @@ async fn dropping_the_last_handle_is_a_farewell_too() {
 }
 
 #[tokio::test]
+async fn a_worker_goes_with_its_host() {
+    let world = World::new().await;
+    let worker = world.worker(1).await;
+    world.stop().await;
+    worker.gone().await;
+    assert!(is_unknown(&worker.beat()));
+}
+
+#[tokio::test]
 async fn what_makes_no_sense_is_refused_with_a_reason() {
     let world = World::new().await;
     let kinds = || vec!["work".to_owned()];
