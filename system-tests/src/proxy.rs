@@ -2,9 +2,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use crate::frames::{Frames, Protocol};
 
 /// How long a slow way holds up whatever passes.
 const SLOW: Duration = Duration::from_millis(20);
@@ -33,6 +36,9 @@ pub struct Proxy {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// What is spoken on the way, if anybody counts.
+    protocol: Option<Protocol>,
+    counted: AtomicU64,
 }
 
 #[derive(Default)]
@@ -60,9 +66,18 @@ impl Shared {
 impl Proxy {
     /// Stands in front of a server.
     pub fn to(server: SocketAddr) -> io::Result<Self> {
+        Proxy::stand(server, Shared::default())
+    }
+
+    /// Stands in front of a server, and counts what passes.
+    pub fn counting(server: SocketAddr, protocol: Protocol) -> io::Result<Self> {
+        Proxy::stand(server, Shared { protocol: Some(protocol), ..Shared::default() })
+    }
+
+    fn stand(server: SocketAddr, shared: Shared) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::new(shared);
         let sharing = shared.clone();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -84,6 +99,11 @@ impl Proxy {
         self.address
     }
 
+    /// How much of what is [counted](Proxy::counting) has passed.
+    pub fn counted(&self) -> u64 {
+        self.shared.counted.load(Ordering::Relaxed)
+    }
+
     /// Changes what happens to bytes.
     pub fn set(&self, way: Way) {
         let mut state = self.shared.lock();
@@ -99,20 +119,25 @@ impl Proxy {
 }
 
 fn join(shared: &Arc<Shared>, client: TcpStream, server: TcpStream) -> io::Result<()> {
-    for (from, to) in [(client.try_clone()?, server.try_clone()?), (server.try_clone()?, client.try_clone()?)]
-    {
+    let ways =
+        [(client.try_clone()?, server.try_clone()?, true), (server.try_clone()?, client.try_clone()?, false)];
+    for (from, to, asks) in ways {
         from.set_nodelay(true)?;
         let shared = shared.clone();
-        thread::spawn(move || carry(&shared, from, to));
+        let frames = shared.protocol.map(|protocol| Frames::new(protocol, asks));
+        thread::spawn(move || carry(&shared, from, to, frames));
     }
     shared.lock().open.extend([client, server]);
     Ok(())
 }
 
 /// Carries bytes until one end is closed, and closes the other.
-fn carry(shared: &Shared, mut from: TcpStream, mut to: TcpStream) {
+fn carry(shared: &Shared, mut from: TcpStream, mut to: TcpStream, mut frames: Option<Frames>) {
     let mut bytes = [0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
+        if let Some(frames) = &mut frames {
+            shared.counted.fetch_add(frames.count(&bytes[..count]), Ordering::Relaxed);
+        }
         shared.pass();
         if to.write_all(&bytes[..count]).is_err() {
             break;

@@ -7,11 +7,16 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use system_tests::troubles::{Crunch, Keep, Poison, Stuck, config_of};
 use turnwise::{Engine, Job, PostgresOptions, Roles, State, Submit};
 use turnwise_servers::{Vhost, shared};
 
 const PATIENCE: Duration = Duration::from_secs(120);
+/// The leases and sessions of these tests last so long.
+const LEASE: Duration = Duration::from_secs(3);
+/// What the machine may add to a time that the engine promises.
+const SLACK: Duration = Duration::from_secs(1);
 
 /// A fleet whose api is this process. It leaves nothing behind.
 struct Fleet {
@@ -79,6 +84,30 @@ impl Fleet {
         let ended = tokio::time::timeout(PATIENCE, self.api.wait_batch(batch.id)).await.unwrap().unwrap();
         assert_eq!(ended.batch.done, ended.batch.total, "{ended:?}");
         began.elapsed()
+    }
+
+    /// The name of the node that leads, and its term.
+    async fn leader(&self) -> Option<(String, u64)> {
+        let seen = self.api.nodes().await.unwrap();
+        let leader = seen.nodes.into_iter().find(|node| node.leads && node.alive)?;
+        let lease = seen.leases.into_iter().find(|lease| lease.lease.name.as_str() == "scheduler")?;
+        Some((leader.node.to_string(), lease.lease.term))
+    }
+
+    /// Waits until somebody else leads than before, under a new term. How long that took.
+    async fn succession(&self, before: &(String, u64)) -> Duration {
+        let began = Instant::now();
+        loop {
+            if let Some((name, term)) = self.leader().await
+                && name != before.0
+            {
+                assert!(term > before.1, "an old term leads again");
+                return began.elapsed();
+            }
+            assert!(began.elapsed() < PATIENCE, "nobody leads");
+            // The end of a lease is noticed by the store's clock, not by a commit.
+            let _ = tokio::time::timeout(Duration::from_millis(20), self.api.next_commit()).await;
+        }
     }
 }
 
@@ -179,4 +208,52 @@ async fn a_full_disk_of_one_worker_stops_nobody_else() {
 
 fn files(directory: &Path) -> usize {
     std::fs::read_dir(directory).unwrap().count()
+}
+
+#[tokio::test]
+async fn another_scheduler_takes_over_in_time() {
+    let mut fleet = Fleet::new().await;
+    let second = fleet.command("second", "scheduler", 1, &[]);
+    let second = fleet.start(second);
+    fleet.worker("worker", 2);
+    fleet.batch(keep(0..20, "ada")).await;
+    let first = fleet.leader().await.unwrap();
+    assert_eq!(first.0, "planner");
+    fleet.kill(0);
+    let took = fleet.succession(&first).await;
+    println!("after a kill: {took:?}");
+    assert!(took <= LEASE + SLACK, "{took:?}");
+    fleet.batch(keep(20..40, "ada")).await;
+    // Whoever says farewell hands over at once.
+    let third = fleet.command("third", "scheduler", 1, &[]);
+    fleet.start(third);
+    let before = fleet.leader().await.unwrap();
+    assert_eq!(before.0, "second");
+    kill_process(Pid::from_child(&fleet.nodes[second]), Signal::TERM).unwrap();
+    let took = fleet.succession(&before).await;
+    println!("after a farewell: {took:?}");
+    assert!(took <= SLACK, "{took:?}");
+    assert!(fleet.nodes[second].wait().unwrap().success());
+    fleet.batch(keep(40..60, "ada")).await;
+}
+
+#[tokio::test]
+async fn the_jobs_of_a_dead_worker_are_rescued_in_time() {
+    let mut fleet = Fleet::new().await;
+    let worker = fleet.worker("mortal", 1);
+    let job = fleet.api.submit(Crunch { number: 0, ms: 60_000 }).await.unwrap();
+    let began = Instant::now();
+    while fleet.api.job(job).await.unwrap().unwrap().state != State::Running {
+        assert!(began.elapsed() < PATIENCE);
+        let _ = tokio::time::timeout(Duration::from_millis(100), fleet.api.next_commit()).await;
+    }
+    fleet.kill(worker);
+    let died = Instant::now();
+    while fleet.api.job(job).await.unwrap().unwrap().errors.is_empty() {
+        assert!(died.elapsed() < PATIENCE, "it was never rescued");
+        let _ = tokio::time::timeout(Duration::from_millis(20), fleet.api.next_commit()).await;
+    }
+    let took = died.elapsed();
+    println!("rescued after {took:?}");
+    assert!(took <= LEASE + SLACK, "{took:?}");
 }

@@ -1,7 +1,7 @@
 //! A node of a fleet for tests of what one worker or one owner does to the others.
 //!
 //! `node NAME ROLES SLOTS DIRECTORY`: its servers, schema and prefix are in the environment. It is up when it says so,
-//! and works until it is killed.
+//! works until it is killed, and says farewell when it is asked to end.
 
 // It speaks to the test that runs it.
 #![allow(clippy::print_stdout, reason = "the test reads its output")]
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use system_tests::troubles::{Crunch, Keep, Poison, Stuck, config};
+use tokio::signal::unix::{SignalKind, signal};
 use turnwise::{Context, Engine, Outcome, Retry, Roles, millis};
 
 #[tokio::main]
@@ -37,9 +38,10 @@ async fn main() -> anyhow::Result<()> {
         async move { Ok(std::fs::write(path, vec![7; 256 * 1024])?) }
     };
     engine.worker(keep).slots(slots).pool("shared").retry(Retry::fixed(millis(50)).attempts(1_000));
+    let mut asked_to_end = signal(SignalKind::terminate())?;
     let running = engine.start().await?;
     println!("up");
-    std::future::pending::<()>().await;
+    asked_to_end.recv().await;
     running.stop().await;
     Ok(())
 }
