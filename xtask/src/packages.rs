@@ -29,6 +29,8 @@ const NEEDED: &[Package] = &[
     Package { name: "redis-server", program: "/usr/bin/redis-server" },
     // Python submits jobs inside its own transactions too.
     Package { name: "python3-psycopg2", program: "/usr/lib/python3/dist-packages/psycopg2/__init__.py" },
+    // Its `promtool` judges metrics and alert rules.
+    Package { name: "prometheus", program: "promtool" },
     // Certificates for encrypted connections to them.
     Package { name: "openssl", program: "openssl" },
 ];

@@ -1,6 +1,8 @@
 //! Group commit: many callers to one commit. A writer never waits to fill a group: it takes what has come while it was
 //! busy.
 
+use std::time::Instant;
+
 use tokio::sync::{mpsc, oneshot};
 use turnwise_core::limits;
 
@@ -71,8 +73,12 @@ impl Inbox {
 
 /// Commits a group and answers everybody. If the group fails by the fault of one, the others are not made to suffer.
 pub(crate) fn serve(writer: &mut impl Commit, group: &mut Vec<Request>) {
+    let began = Instant::now();
     match writer.commit(group) {
         Ok(outcomes) => {
+            let units: usize = group.iter().map(|request| request.units.len()).sum();
+            metrics::histogram!("turnwise_commit_seconds").record(began.elapsed());
+            metrics::histogram!("turnwise_commit_units").record(units as f64);
             for (request, outcomes) in group.drain(..).zip(outcomes) {
                 // Whoever asked may have gone; the commit stands.
                 let _ = request.reply.send(Ok(outcomes));

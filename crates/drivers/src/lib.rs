@@ -6,6 +6,7 @@ pub mod broker;
 pub mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod counted;
 #[cfg(feature = "fleet")]
 pub mod examine;
 mod group;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::broker::Declare;
 use crate::broker::{Broker, BrokerError};
 use crate::clock::Clock;
+use crate::counted::Counted;
 #[cfg(feature = "fleet")]
 use crate::examine::{Finding, Health};
 use crate::in_process::InProcessBroker;
@@ -124,7 +125,7 @@ pub async fn open(profile: &Profile, clock: Arc<dyn Clock>) -> Result<Drivers, O
         Profile::Fleet(options) => return open_fleet(options).await,
     };
     Ok(Drivers {
-        broker: Arc::new(InProcessBroker::new(Some(store.clone()))),
+        broker: Arc::new(Counted(Arc::new(InProcessBroker::new(Some(store.clone()))))),
         leases: Arc::new(StoreLeases::new(store.clone())),
         store,
         alone: true,
@@ -137,7 +138,7 @@ async fn open_fleet(options: &FleetOptions) -> Result<Drivers, OpenError> {
     // It waits for the server.
     let opened = tokio::task::spawn_blocking(move || PostgresStore::open(&postgres)).await;
     let store: Arc<dyn Store> = Arc::new(opened.map_err(|_| StoreError::Closed)??);
-    let broker = Arc::new(RabbitBroker::connect(options.rabbitmq.clone()).await?);
+    let broker = Arc::new(Counted(Arc::new(RabbitBroker::connect(options.rabbitmq.clone()).await?)));
     let leases: Arc<dyn Leases> = match &options.redis {
         Some(redis) => Arc::new(RedisLeases::connect(redis, store.clone()).await?),
         None => Arc::new(StoreLeases::new(store.clone())),

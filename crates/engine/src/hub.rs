@@ -15,6 +15,7 @@ use turnwise_core::name::Name;
 use turnwise_drivers::store::Committed;
 
 use crate::engine::Inner;
+use crate::meter::{self, TurnMeter};
 use crate::worker::Crew;
 
 #[derive(Default)]
@@ -26,6 +27,8 @@ pub(crate) struct Hub {
     ended: AtomicU64,
     /// Writes of this process that were refused because somebody else has the right by now.
     stale: AtomicU64,
+    /// Turns that owners took in this process.
+    pub(crate) turns: TurnMeter,
     /// Told after every commit.
     pub(crate) commits: Notify,
     /// The crew that is told of cancels.
@@ -67,6 +70,7 @@ impl Hub {
     pub(crate) fn count_stale(&self, writes: usize) {
         if writes > 0 {
             self.stale.fetch_add(writes as u64, Ordering::Relaxed);
+            meter::refused_stale(writes);
         }
     }
 

@@ -46,6 +46,7 @@ mod hub;
 mod job;
 mod known;
 mod loops;
+mod meter;
 mod next;
 mod nodes;
 mod outcome;

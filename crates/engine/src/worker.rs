@@ -18,6 +18,7 @@ use crate::engine::Inner;
 use crate::flow::handle;
 use crate::flow::ticket::{Report, Ticket};
 use crate::handler::Handler;
+use crate::meter::KindMeter;
 use crate::remote::Desk;
 
 /// A run that has ended and must be committed.
@@ -50,6 +51,7 @@ pub(crate) struct Served {
     pub(crate) handler: Handler,
     pub(crate) pool: Name,
     pub(crate) lease: Option<Name>,
+    pub(crate) meter: KindMeter,
 }
 
 #[derive(Default)]
@@ -139,7 +141,8 @@ impl Crew {
         for (kind, pool) in inner.registry.kinds() {
             if let Some(handler) = inner.registry.handler(&kind) {
                 let lease = leases.get(&kind).cloned();
-                kinds.insert(kind, Served { handler, pool, lease });
+                let meter = KindMeter::new(&kind);
+                kinds.insert(kind, Served { handler, pool, lease, meter });
             }
         }
         let desk = kinds.values().find_map(|served| match &served.handler {
@@ -260,7 +263,11 @@ impl Crew {
         };
         let submission = run.take_fanout();
         let taken = run.taken();
-        let pool = self.kinds.get(&run.claimed.line.kind).map(|served| &served.pool);
+        let served = self.kinds.get(&run.claimed.line.kind);
+        if let (Some(served), Some(taken)) = (served, taken) {
+            served.meter.ran(taken);
+        }
+        let pool = served.map(|served| &served.pool);
         let mut next = None;
         {
             let mut state = self.lock();

@@ -35,7 +35,7 @@ use crate::access::guard;
 use crate::input::BODY_BYTES;
 use crate::problem::{self, Problem};
 use crate::state::{Server, Shared};
-use crate::{dashboard, headers, pages};
+use crate::{dashboard, headers, metrics, pages};
 
 /// Rows in a page unless said.
 const PAGE: usize = 100;
@@ -109,6 +109,7 @@ fn reading() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(nodes::leases))
         .routes(routes!(events::events))
         .routes(routes!(queue_status::queue_status))
+        .routes(routes!(metrics::metrics))
         .routes(routes!(settings::settings))
         .routes(routes!(settings::pages))
 }

@@ -114,7 +114,7 @@ fn create(client: &Client, new: &Create) -> anyhow::Result<()> {
         show::json(&made);
     } else {
         show::line(field(&made, "token"));
-        show::aside("This is the only time that it is shown. Send it as `Authorization: Bearer …`.");
+        eprintln!("This is the only time that it is shown. Send it as `Authorization: Bearer …`.");
     }
     Ok(())
 }

@@ -85,6 +85,7 @@ pub(crate) fn run(args: &Args, home: &Home) -> anyhow::Result<()> {
 
 async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
+    turnwise_server::record_metrics();
     let data = &settings.data;
     let engine = Engine::open(settings.engine()).await.map_err(|error| explained(&error, data))?;
     let allowed = Allowed { shell: settings.allow_shell, http: settings.allow_http };

@@ -6,6 +6,7 @@ mod failures;
 mod fleet;
 mod harness;
 mod life;
+mod metrics;
 mod nodes;
 mod operate;
 mod roles;

@@ -62,7 +62,7 @@ fn schedules_by_command() {
         (&json!("echo"), &json!({"a": 1}))
     );
     assert!(up.run(&["schedules", "list"]).ok().contains("Europe/Berlin"));
-    up.run(&["schedules", "save", "bad", "sometimes", "echo"]).failed(1, &["sometimes"]);
+    up.run(&["schedules", "save", "bad", "sometimes", "echo"]).failed(1, &["five"]);
     up.run(&["schedules", "remove", "nightly"]).ok();
     up.run(&["schedules", "remove", "nightly"]).failed(1, &["nightly"]);
 }

@@ -38,6 +38,8 @@ struct State {
     failures: u32,
     next_attempt: Option<Instant>,
     closed: bool,
+    /// There was a connection before.
+    was_connected: bool,
 }
 
 #[derive(Default)]
@@ -72,6 +74,10 @@ impl Link {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 (state.failures, state.next_attempt) = (0, None);
+                if std::mem::replace(&mut state.was_connected, true) {
+                    metrics::counter!("turnwise_broker_reconnects_total", "connection" => self.role)
+                        .increment(1);
+                }
                 state.connection = Some(connection.clone());
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
                 *seen = Seen { status: Some(connection.status().clone()), trouble: None };

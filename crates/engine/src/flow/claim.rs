@@ -102,6 +102,9 @@ fn begin(
         match outcome {
             Ok(Receipt::Claimed(claimed)) => {
                 started.push(ticket);
+                let header = &claimed.header;
+                served.meter.started(header.attempt == 1, header.at.since(header.submitted));
+                crew.inner.hub.turns.taken(&claimed.line.owner);
                 runs.push(Arc::new(Run::new(crew.inner.clone(), claimed)));
             }
             Ok(_) => {}

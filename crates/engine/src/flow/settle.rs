@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use turnwise_core::refusal::Refusal;
 use turnwise_core::retry::Class;
-use turnwise_drivers::store::{Failure, Settle, Submission, Unit, Verdict};
+use turnwise_drivers::store::{Failure, Receipt, Settle, Submission, Unit, Verdict};
 
 use crate::handler::failed;
 use crate::worker::{Crew, Finished};
@@ -43,6 +43,11 @@ async fn commit(crew: &Arc<Crew>, mut finished: Vec<Finished>) {
             Ok(outcomes) => {
                 let refused = finished.drain(..).zip(outcomes).filter_map(|(ended, outcome)| {
                     ended.run.answered(outcome.as_ref().map(drop));
+                    if let Ok(Receipt::Moved(state)) = &outcome
+                        && let Some(served) = crew.kinds.get(&ended.run.claimed.line.kind)
+                    {
+                        served.meter.settled(&ended.verdict, *state);
+                    }
                     outcome.err().and_then(|refusal| instead(ended, &refusal))
                 });
                 finished = refused.collect();

@@ -10,6 +10,7 @@ use turnwise_drivers::store::{LaneChoice, NewJob, Receipt, Submission, Submitted
 use crate::Error;
 use crate::engine::Inner;
 use crate::job::{How, Job, Submit};
+use crate::meter;
 
 /// The owner of whoever does not say.
 pub(crate) const DEFAULT_OWNER: &str = "default";
@@ -78,8 +79,12 @@ impl Inner {
 
     /// Submits one part.
     pub(crate) async fn submit_part(&self, submission: Submission) -> Result<Vec<Submitted>, Error> {
+        let kinds: Vec<Name> = submission.jobs.iter().map(|job| job.kind.clone()).collect();
         match self.commit_one(Unit::Submit(submission)).await? {
-            Receipt::Submitted(submitted) => Ok(submitted),
+            Receipt::Submitted(submitted) => {
+                meter::submitted(kinds.iter().zip(&submitted));
+                Ok(submitted)
+            }
             other => Err(Error::Config(format!("the store answered a submission with {other:?}"))),
         }
     }

@@ -10,6 +10,7 @@ use turnwise_drivers::leases::LeaseError;
 
 use crate::loops::said;
 use crate::loops::scheduler::{member_name, trust};
+use crate::meter;
 use crate::worker::Crew;
 
 /// A lease of this kind lasts so long, and is renewed at half of it.
@@ -37,6 +38,9 @@ pub(crate) async fn hold(crew: Arc<Crew>, lease: Name, mut stop: watch::Receiver
         };
         let wait = match answer {
             Some(Ok(held)) => {
+                if term != Some(held.term) {
+                    meter::lease_taken(&lease);
+                }
                 term = Some(held.term);
                 trusted_until = asked + trust(SPAN);
                 crew.set_term(&lease, Some((held.term, trusted_until)));

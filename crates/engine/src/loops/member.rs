@@ -19,6 +19,7 @@ use turnwise_drivers::store::{
 use crate::Error;
 use crate::engine::{Inner, Liveness, odd_answer};
 use crate::loops::scheduler::{SPARING, trust};
+use crate::meter;
 
 /// How long to wait before a store that failed is asked again.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -204,8 +205,9 @@ pub(crate) async fn rescue_from(inner: &Arc<Inner>, session: SessionId) -> Resul
     for part in rows.chunks(1_000) {
         let units = part.iter().map(|row| Unit::Sweep(Sweep::Rescue(row.header.id, session))).collect();
         for outcome in inner.commit(units).await? {
-            if let Err(refusal) = outcome {
-                tracing::warn!(%session, %refusal, "a job was not rescued");
+            match outcome {
+                Ok(_) => meter::rescued(1),
+                Err(refusal) => tracing::warn!(%session, %refusal, "a job was not rescued"),
             }
         }
     }

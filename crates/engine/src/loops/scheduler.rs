@@ -19,6 +19,7 @@ use crate::engine::Inner;
 use crate::flow::schedule::{Look, Scheduler};
 use crate::flow::ticket::{decode, report_queue};
 use crate::loops::said;
+use crate::meter;
 
 /// How often lost hints are looked for.
 const LOOK: Duration = Duration::from_secs(2);
@@ -47,6 +48,7 @@ pub(crate) async fn run(inner: Arc<Inner>, mut stop: watch::Receiver<bool>, lead
         let asked = inner.runtime.now();
         let wait = match inner.leases.acquire(&lease_name(), &holder, span).await {
             Ok(lease) => {
+                meter::lease_taken(&lease_name());
                 leading.send_replace(true);
                 let ended = lead(&inner, &mut stop, lease.term, asked + trust(span)).await;
                 leading.send_replace(false);
