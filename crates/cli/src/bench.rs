@@ -1,5 +1,6 @@
 //! Measures the engine on this machine, durable and checked: every job ran, no effect twice.
 
+mod api;
 mod backlog;
 mod data;
 mod disk;
@@ -9,6 +10,7 @@ mod jobs;
 mod latency;
 mod machine;
 mod snapshot;
+mod watchers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +38,8 @@ enum What {
     Backlog(Options),
     /// A reader that holds a snapshot of the database: how much slower is work beside it? For --profile fleet.
     Snapshot(snapshot::Args),
+    /// The HTTP API: submits, lists, and what thousands of watchers cost.
+    Api(Options),
     /// One part of `backlog`, in a process of its own so that its memory is its own.
     #[command(hide = true)]
     Reopen(backlog::ReopenArgs),
@@ -76,6 +80,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         What::Jobs(options) => runtime.block_on(jobs::run(&options)),
         What::Snapshot(args) => runtime.block_on(snapshot::run(&args)),
         What::Backlog(options) => runtime.block_on(backlog::run(&options)),
+        What::Api(options) => runtime.block_on(api::run(&options)),
         What::Reopen(args) => runtime.block_on(backlog::reopen(&args)),
     }
 }

@@ -83,6 +83,16 @@ fn look(client: &Client) -> anyhow::Result<Seen> {
 }
 
 fn screen(seen: &Seen, before: Option<&Seen>) -> String {
+    let mut text = String::new();
+    summary(seen, before, &mut text);
+    kinds(&seen.overview, &mut text);
+    owners(&seen.owners, &mut text);
+    nodes(&seen.nodes, &mut text);
+    text
+}
+
+/// Totals, rates and alarms.
+fn summary(seen: &Seen, before: Option<&Seen>, text: &mut String) {
     let Seen { overview, .. } = seen;
     let totals = &overview["totals"];
     let rate = |name: &str| match before {
@@ -93,83 +103,63 @@ fn screen(seen: &Seen, before: Option<&Seen>) -> String {
         }
         None => "-".to_owned(),
     };
-    let mut text = String::new();
+    let of = |name: &str| field(totals, name);
+    let about = ["version", "node", "profile"].map(|name| field(overview, name)).join(" · ");
     // Writing to a text never fails.
+    let _ = writeln!(text, "Turnwise {about}");
+    let waiting: Vec<String> = ["ready", "running", "waiting", "retrying", "scheduled"]
+        .into_iter()
+        .map(|name| format!("{name} {}", of(name)))
+        .collect();
+    let (done, dead) = (rate("done"), rate("dead"));
     let _ = writeln!(
         text,
-        "Turnwise {} · {} · {}",
-        field(overview, "version"),
-        field(overview, "node"),
-        field(overview, "profile")
-    );
-    let _ = writeln!(
-        text,
-        "ready {}  running {}  waiting {}  retrying {}  scheduled {}  |  done {} ({})  dead {} ({})\n",
-        field(totals, "ready"),
-        field(totals, "running"),
-        field(totals, "waiting"),
-        field(totals, "retrying"),
-        field(totals, "scheduled"),
-        field(totals, "done"),
-        rate("done"),
-        field(totals, "dead"),
-        rate("dead"),
+        "{}  |  done {} ({done})  dead {} ({dead})\n",
+        waiting.join("  "),
+        of("done"),
+        of("dead")
     );
     for alarm in overview["alarms"].as_array().into_iter().flatten() {
         let _ = writeln!(text, "! {}", harmless(&field(alarm, "text")));
     }
-    let _ = writeln!(
-        text,
-        "{:<30} {:>9} {:>9} {:>9} {:>9}  OLDEST READY",
-        "KIND", "READY", "RUNNING", "DONE", "DEAD"
-    );
+}
+
+/// A row of a table: a name, four numbers, and what is left.
+fn row(text: &mut String, name: &str, numbers: [&str; 4], rest: &str) {
+    let [one, two, three, four] = numbers;
+    let _ = writeln!(text, "{:<30} {one:>9} {two:>9} {three:>9} {four:>9}  {rest}", cut(name));
+}
+
+fn kinds(overview: &Value, text: &mut String) {
+    row(text, "KIND", ["READY", "RUNNING", "DONE", "DEAD"], "OLDEST READY");
     for kind in overview["kinds"].as_array().into_iter().flatten().take(ROWS) {
-        let totals = &kind["totals"];
         let age = match (overview["time"].as_u64(), kind["oldest_ready"].as_u64()) {
             (Some(now), Some(then)) => span::rough(Duration::from_micros(now.saturating_sub(then))),
             _ => "-".into(),
         };
-        let _ = writeln!(
-            text,
-            "{:<30} {:>9} {:>9} {:>9} {:>9}  {age}",
-            cut(&field(kind, "name")),
-            field(totals, "ready"),
-            field(totals, "running"),
-            field(totals, "done"),
-            field(totals, "dead"),
-        );
+        let numbers = ["ready", "running", "done", "dead"].map(|name| field(&kind["totals"], name));
+        row(text, &field(kind, "name"), numbers.each_ref().map(String::as_str), &age);
     }
-    let _ = writeln!(
-        text,
-        "\n{:<30} {:>9} {:>9} {:>9} {:>9}  WEIGHT",
-        "OWNER", "BACKLOG", "RUNNING", "DONE", "DEAD"
-    );
-    for owner in seen.owners.iter().take(ROWS) {
-        let _ = writeln!(
-            text,
-            "{:<30} {:>9} {:>9} {:>9} {:>9}  {}",
-            cut(&field(owner, "owner")),
-            field(owner, "backlog"),
-            field(owner, "running"),
-            field(owner, "done"),
-            field(owner, "dead"),
-            field(owner, "weight"),
-        );
+}
+
+fn owners(owners: &[Value], text: &mut String) {
+    text.push('\n');
+    row(text, "OWNER", ["BACKLOG", "RUNNING", "DONE", "DEAD"], "WEIGHT");
+    for owner in owners.iter().take(ROWS) {
+        let numbers = ["backlog", "running", "done", "dead"].map(|name| field(owner, name));
+        row(text, &field(owner, "owner"), numbers.each_ref().map(String::as_str), &field(owner, "weight"));
     }
+}
+
+fn nodes(nodes: &Value, text: &mut String) {
     let _ = writeln!(text, "\n{:<30} {:>9}  ROLES", "NODE", "RUNNING");
-    for node in seen.nodes["nodes"].as_array().into_iter().flatten().take(ROWS) {
+    for node in nodes["nodes"].as_array().into_iter().flatten().take(ROWS) {
         let roles: Vec<&str> =
             node["roles"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let alive = if node["alive"] == true { "" } else { " (lost)" };
-        let _ = writeln!(
-            text,
-            "{:<30} {:>9}  {}{alive}",
-            cut(&field(node, "node")),
-            field(node, "running"),
-            roles.join(", ")
-        );
+        let (name, running) = (cut(&field(node, "node")), field(node, "running"));
+        let _ = writeln!(text, "{name:<30} {running:>9}  {}{alive}", roles.join(", "));
     }
-    text
 }
 
 /// A name that fits its column.
