@@ -156,7 +156,12 @@ fn end_of(text: &str) -> &str {
     while !text.is_char_boundary(begin) {
         begin += 1;
     }
-    &text[begin..]
+    let end = &text[begin..];
+    // Half a line at the beginning confuses, unless it is a long one and most of what there is.
+    match end.find('\n').filter(|&at| begin > 0 && at < QUOTED / 4) {
+        Some(at) => &end[at + 1..],
+        None => end,
+    }
 }
 
 #[cfg(test)]
@@ -225,5 +230,7 @@ mod tests {
     fn an_error_quotes_the_end() {
         let text = format!("{}end", "é".repeat(QUOTED));
         assert!(end_of(&text).len() <= QUOTED && end_of(&text).ends_with("éend"));
+        let lines = format!("{}the reason", "a line\n".repeat(QUOTED));
+        assert!(end_of(&lines).starts_with("a line\n") && end_of(&lines).ends_with("the reason"));
     }
 }

@@ -13,9 +13,12 @@ import { live } from './live.js';
 
 let asked;
 
-/** The pages and panels of the applications, asked for once. */
+/** What the applications add, asked for once: each has a page, and may have a panel. */
 export function extensions() {
-  asked ??= server.get('/pages').catch(() => ({ pages: [], panels: [] }));
+  asked ??= server.get('/pages').then(
+    ({ pages }) => pages,
+    () => [],
+  );
   return asked;
 }
 
@@ -47,11 +50,11 @@ export function panelApi(element, signal) {
 }
 
 /** A panel in its card. A panel that fails says so in its own place, and troubles nobody else. */
-export function panelCard({ title, path }, signal) {
+export function panelCard({ title, panel }, signal) {
   const place = h('div');
   const card = h('section.card', null, h('h2', null, title), place);
-  import(path)
+  import(panel)
     .then(({ mount }) => signal.aborted || mount(place, panelApi(place, signal)))
-    .catch((problem) => fill(place, notice('warning', `The panel ${path} does not work: ${describe(problem)}`)));
+    .catch((problem) => fill(place, notice('warning', `The panel ${panel} does not work: ${describe(problem)}`)));
   return card;
 }

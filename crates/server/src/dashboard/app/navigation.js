@@ -37,10 +37,10 @@ export class Navigation {
   async begin() {
     this.#count();
     try {
-      const [{ pages }, { node, version, profile }] = await Promise.all([extensions(), get('/overview')]);
+      const [pages, { node, version, profile }] = await Promise.all([extensions(), get('/overview')]);
       const added = pages.map(({ path, title }) => ({ path, name: title }));
       if (added.length > 0) this.#foot.before(this.#section('Applications', added));
-      fill(this.#about, `${node} · ${profile}`, h('br'), `Turnwise ${version}`);
+      fill(this.#about, `${node} · ${profile}`, h('br'), `Turnwise ${version} · `, h('a', { href: '/api' }, 'API'));
       if (this.#links.has(location.pathname)) this.mark(location.pathname);
     } catch (problem) {
       sayProblem(problem);

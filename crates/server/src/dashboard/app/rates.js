@@ -7,6 +7,7 @@ const SECOND = 1_000_000;
 
 /** How much is kept. */
 const WINDOW = 300 * SECOND;
+const LONGEST = 10;
 
 const points = [];
 let before = null;
@@ -39,6 +40,7 @@ function take(pulse) {
   before = { ...pulse, owners: new Map(Object.entries(pulse.owners)) };
   if (last === null || pulse.time <= last.time) return;
   const seconds = (pulse.time - last.time) / SECOND;
+  if (seconds > LONGEST) return; // after a break nobody knows when it happened
   const grown = (now, then) => Math.max(0, now - then) / seconds;
   const owners = startsOf(before.owners, last.owners).map(([owner, starts]) => [owner, starts / seconds]);
   points.push({
@@ -53,11 +55,12 @@ function take(pulse) {
   while (points[0].at < pulse.time - WINDOW) points.shift();
 }
 
-/** What each owner started between two pulses. An owner that shrank went from a place of its own into the others. */
+/** What each owner started between two pulses. The process counts from its beginning: one that began anew counts less. */
 function startsOf(now, then) {
+  const anew = [...then].some(([owner, starts]) => (now.get(owner) ?? 0) < starts);
   const grown = [...now].map(([owner, starts]) => [
     owner === '…others' ? 'others' : owner,
-    starts - (then.get(owner) ?? 0),
+    anew ? starts : starts - (then.get(owner) ?? 0),
   ]);
   return grown.filter(([, starts]) => starts > 0);
 }
@@ -76,8 +79,4 @@ live.on('thinned', (thinned) => (failures.leftOut += thinned.left_out));
 live.on('event', (event) => {
   failures.events += 1;
   if (event.cause === 'failed') failures.seen += 1;
-});
-live.on('state', (state) => {
-  // A new stream counts the owners' starts from zero again.
-  if (state === 'live' && before) before.owners = new Map();
 });

@@ -51,6 +51,9 @@ export function notice(severity, ...children) {
   return h(`div.notice.${severity}`, null, icon(severity === 'good' ? 'done' : severity), h('div', null, children));
 }
 
+/** What the server says to people: names between backticks become code. */
+export const prose = (text) => text.split('`').map((part, at) => (at % 2 === 1 ? h('code', null, part) : part));
+
 /** A text or JSON to read at leisure: it wraps, scrolls in itself, and can be copied. */
 export function code(label, value) {
   const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);

@@ -17,7 +17,7 @@ const ofDay = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 /** A span in microseconds: "850 ms", "12 s", "3 min", "2 h 5 min". */
 export function span(micros) {
   if (micros < SECOND) return `${Math.max(0, Math.round(micros / 1000))} ms`;
-  if (micros < 10 * SECOND) return `${(micros / SECOND).toFixed(1)} s`;
+  if (micros < 10 * SECOND) return `${(micros / SECOND).toFixed(1).replace('.0', '')} s`;
   const at = UNITS.findIndex(([, size]) => micros >= size);
   const [unit, size] = UNITS[at];
   const whole = Math.floor(micros / size);

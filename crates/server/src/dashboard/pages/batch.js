@@ -43,6 +43,7 @@ export function mount(element, { params, signal, title, actions }) {
 
 function timeWords(batch) {
   const left = leftWords(batch);
+  if (left === '–') return 'time left: not known yet';
   return left.startsWith('about') ? `${left} left` : left;
 }
 

@@ -132,6 +132,6 @@ function subject({ job, batch }) {
 function more(event) {
   const { cursor, at, what, job, state: now, cause, kind, owner, batch, part, ...rest } = event;
   return Object.entries(rest)
-    .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`)
+    .map(([name, value]) => `${name} ${name === 'due' ? timeOfDay(value) : value}`)
     .join(', ');
 }

@@ -30,5 +30,5 @@ export const stateOf = {
   draw: (row) => h('div', null, state(row.state), h('div.soft.small', null, ago(row.at))),
 };
 
-/** Which attempt of how many. */
-export const attempts = { title: 'Attempt', kind: 'num', value: (row) => `${row.attempt} of ${row.attempts}` };
+/** How many attempts were begun, of how many. */
+export const attempts = { title: 'Attempts', kind: 'num', value: (row) => `${row.attempt} of ${row.attempts}` };

@@ -8,7 +8,7 @@ import { icon } from '../kit/icon.js';
 import { shareMeter } from '../kit/meter.js';
 import { part } from '../kit/part.js';
 import { code, facts, jobsLink, link } from '../kit/parts.js';
-import { FINAL, state } from '../kit/state.js';
+import { FINAL, state, STATES } from '../kit/state.js';
 import { ago, inFull, span, timeOfDay } from '../kit/time.js';
 
 // The parts of the page: what of a job each depends on, and how it is drawn.
@@ -83,7 +83,7 @@ function about(job) {
       ['Batch', job.batch && link(`/batches/${job.batch}`, h('code', null, job.batch))],
       ['Lane', job.lane && jobsLink({ lane: job.lane }, job.lane)],
       ['Priority', `${job.priority} of 9`],
-      ['Attempt', `${job.attempt} of ${job.attempts}`],
+      ['Attempts', `${job.attempt} of ${job.attempts}`],
       ['Submitted', ago(job.submitted)],
       [due, ago(job.at)],
       ['Cancel', job.cancel_asked && !FINAL.includes(job.state) ? 'asked for: the handler is told to stop' : null],
@@ -143,13 +143,13 @@ function steps({ steps: finished }) {
 }
 
 function timeline({ timeline: entries }) {
-  const tone = (what) => ({ failed: 'bad', rescued: 'bad', ended: 'good' })[what];
+  const tone = (what, text) => ({ failed: 'bad', ended: { done: 'good', dead: 'bad' }[text] })[what];
   const line = ({ at: moment, what, text }) =>
     h(
       'li',
-      { class: tone(what) },
+      { class: tone(what, text) },
       h('span.soft.small', null, ago(moment)),
-      h('span.text', null, h('strong', null, what), text && ` ${text}`),
+      h('span.text', null, STATES.includes(text) ? state(text) : text),
     );
   return [h('h2', null, 'Timeline'), h('ol.timeline', null, entries.map(line))];
 }

@@ -6,7 +6,7 @@ import { keepFresh } from '../app/fresh.js';
 import { dialog } from '../kit/dialog.js';
 import { h } from '../kit/dom.js';
 import { field, whole } from '../kit/form.js';
-import { brief } from '../kit/number.js';
+import { brief, many } from '../kit/number.js';
 import { cut, empty, jobsLink, notice } from '../kit/parts.js';
 import { say } from '../kit/say.js';
 import { table } from '../kit/table.js';
@@ -78,21 +78,32 @@ function columns(reload) {
 
 function rules({ name, pool, retry, deadline, rescues, lease }) {
   const words = [
-    ...Object.entries(retry).map(([setting, value]) => ruleWords(setting, value)),
+    retryWords(retry),
     deadline !== null && `deadline ${span(deadline * 1000)}`,
-    `rescues ${rescues}`,
+    `${many(rescues, 'rescue')}`,
     pool !== name && `pool ${pool}`,
     lease && `lease ${lease}`,
   ];
   return words.filter(Boolean).join(', ');
 }
 
-/** One setting of the retry policy. Names that end in `_ms` hold milliseconds; a text speaks for itself. */
-function ruleWords(name, value) {
-  if (typeof value === 'string') return value;
-  const words = [value].flat().map((each) => (name.endsWith('_ms') ? span(each * 1000) : String(each)));
-  return `${name.replace(/_ms$/, '').replaceAll('_', ' ')} ${words.join(' ')}`;
+/** The retry policy: how often, and how long in between. */
+function retryWords({ shape, attempts, cap, jitter }) {
+  if (attempts === 1) return '1 attempt';
+  const most = cap && `at most ${wait(cap)}`;
+  const less = jitter > 0 && `shortened by up to ${jitter} %`;
+  return [`${attempts} attempts`, shapeWords(shape), most, less].filter(Boolean).join(', ');
 }
+
+/** How the waits grow. A shape is an object with one entry, named after it. */
+function shapeWords({ fixed, linear, exponential, list }) {
+  if (fixed) return `${wait(fixed)} apart`;
+  if (linear) return `${wait(linear)} apart, longer by as much each time`;
+  if (exponential) return `${wait(exponential.first)} apart, ${exponential.factor} times as long each time`;
+  return list && `${list.map(wait).join(', ')} apart`;
+}
+
+const wait = ({ secs, nanos }) => span(secs * 1_000_000 + nanos / 1000);
 
 function capWords({ cap, key_cap: keyCap }) {
   const words = [cap !== null && `${cap} at once`, keyCap !== null && `${keyCap} per key`].filter(Boolean);

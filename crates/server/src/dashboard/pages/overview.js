@@ -9,7 +9,7 @@ import { learnTime, now } from '../kit/clock.js';
 import { h } from '../kit/dom.js';
 import { brief, count } from '../kit/number.js';
 import { part } from '../kit/part.js';
-import { cut, empty, jobsLink, link, notice } from '../kit/parts.js';
+import { cut, empty, jobsLink, link, notice, prose } from '../kit/parts.js';
 import { Plot, roundTop } from '../kit/plot.js';
 import { state } from '../kit/state.js';
 import { table } from '../kit/table.js';
@@ -55,7 +55,7 @@ export async function mount(element, { signal }) {
   keepFresh(element, signal, refresh, { calm: 3_000 });
 
   const added = await extensions();
-  if (!signal.aborted) panels.append(...added.panels.map((panel) => panelCard(panel, signal)));
+  if (!signal.aborted) panels.append(...added.filter(({ panel }) => panel).map((one) => panelCard(one, signal)));
 }
 
 function tileRow() {
@@ -127,8 +127,7 @@ function alarmBoxes([alarms, nothingYet]) {
     return notice(
       severity,
       h('strong', null, `${severity === 'critical' ? 'Critical' : 'Warning'}: `),
-      text,
-      ' ',
+      prose(`${text}. `),
       link(href, what),
     );
   });

@@ -36,7 +36,7 @@ export function mount(element, context) {
         h(
           'span.soft.small',
           null,
-          'Starts of each owner, one bar for 5 seconds. Owners with equal weight and enough ready jobs have stripes of equal height.',
+          'Starts of each owner, one bar for 5 seconds. Among owners with enough ready jobs, twice the weight makes a stripe twice as high.',
         ),
       ),
       chart.element,

@@ -11,6 +11,10 @@ import { say } from '../kit/say.js';
 import { table } from '../kit/table.js';
 import { ago } from '../kit/time.js';
 
+// What becomes of ticks that nobody was there for, and of one while the job of the last is unfinished.
+const MISSED = { one: 'one job for all', all: 'a job for each', skip: 'no job' };
+const OVERLAP = { allow: 'submits all the same', skip: 'is left out' };
+
 export function mount(element, { signal, actions }) {
   const list = table({
     caption: 'Schedules',
@@ -46,13 +50,13 @@ function columns(reload) {
     {
       title: 'Last tick',
       kind: 'num',
-      value: ({ last }) => last,
-      draw: ({ last, job }) => (job ? link(`/jobs/${job}`, ago(last)) : ago(last)),
+      value: ({ last, job }) => [last, job],
+      draw: ({ last, job }) => (job ? link(`/jobs/${job}`, ago(last)) : h('span.soft', null, 'none yet')),
     },
     { title: 'Kind', kind: 'name', value: ({ kind }) => kind, draw: ({ kind }) => jobsLink({ kind }, cut(kind)) },
     { title: 'Owner', kind: 'name', value: ({ owner }) => owner, draw: ({ owner }) => cut(owner) },
-    { title: 'Missed ticks', value: ({ missed }) => missed },
-    { title: 'Overlap', value: ({ overlap }) => overlap },
+    { title: 'Missed ticks', value: ({ missed }) => MISSED[missed] },
+    { title: 'While one runs', value: ({ overlap }) => OVERLAP[overlap] },
     {
       title: 'Actions',
       kind: 'acts',
@@ -108,29 +112,8 @@ async function askFor(schedule, reload) {
           schedule.payload === undefined ? '{}' : JSON.stringify(schedule.payload, null, 2),
         ),
       ),
-      field(
-        'Ticks that nobody was there for',
-        choice(
-          'missed',
-          [
-            ['one', 'one job for all of them'],
-            ['all', 'a job for each'],
-            ['skip', 'none'],
-          ],
-          schedule.missed,
-        ),
-      ),
-      field(
-        'A tick while the last job is unfinished',
-        choice(
-          'overlap',
-          [
-            ['allow', 'submits all the same'],
-            ['skip', 'is left out'],
-          ],
-          schedule.overlap,
-        ),
-      ),
+      field('Ticks that nobody was there for', choice('missed', Object.entries(MISSED), schedule.missed)),
+      field('A tick while the last job is unfinished', choice('overlap', Object.entries(OVERLAP), schedule.overlap)),
     ],
     confirm: 'Save',
     act: (data) =>

@@ -21,7 +21,7 @@ export function mount(element, { signal }) {
         title: 'Value',
         wide: true,
         value: ({ value }) => value,
-        draw: ({ value }) => h('code', null, typeof value === 'string' ? value : JSON.stringify(value)),
+        draw: ({ value }) => (value === '' ? h('span.soft', null, 'not set') : h('code', null, value)),
       },
       { title: 'From', value: ({ from }) => from, draw: ({ from }) => h('span.tag', null, from) },
     ],
