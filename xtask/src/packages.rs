@@ -27,12 +27,15 @@ const NEEDED: &[Package] = &[
     Package { name: "postgresql", program: "/usr/lib/postgresql/*/bin/postgres" },
     Package { name: "rabbitmq-server", program: "/usr/lib/rabbitmq/bin/rabbitmq-server" },
     Package { name: "redis-server", program: "/usr/bin/redis-server" },
+    // Certificates for encrypted connections to them.
+    Package { name: "openssl", program: "openssl" },
     // Python submits jobs inside its own transactions too.
     Package { name: "python3-psycopg2", program: "/usr/lib/python3/dist-packages/psycopg2/__init__.py" },
     // Its `promtool` judges metrics and alert rules.
     Package { name: "prometheus", program: "promtool" },
-    // Certificates for encrypted connections to them.
-    Package { name: "openssl", program: "openssl" },
+    // A browser, and the program that tests drive it with, to look at the dashboard.
+    Package { name: "chromium", program: "/usr/bin/chromium" },
+    Package { name: "chromium-driver", program: "/usr/bin/chromedriver" },
 ];
 /// Debian asks this program whether a service may be started.
 const POLICY: &str = "/usr/sbin/policy-rc.d";

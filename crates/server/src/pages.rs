@@ -85,7 +85,7 @@ fn describe(page: &mut String, description: &Value, path: &str, method: &str, op
 fn row(rows: &mut String, name: &str, place: &str, meaning: &str) {
     let _ = write!(
         rows,
-        "<tr><th scope=\"row\"><code>{name}</code></th><td class=\"soft\">{place}</td><td>{meaning}</td></tr>"
+        "<tr><th scope=\"row\" class=\"tight\"><code>{name}</code></th><td class=\"tight soft\">{place}</td><td>{meaning}</td></tr>"
     );
 }
 
