@@ -79,6 +79,8 @@ pub const OWNERS_PER_TOKEN: usize = 1_000;
 pub const AUDIT_BYTES: usize = 1 << 10;
 /// Largest secret in the vault.
 pub const SECRET_BYTES: usize = 64 << 10;
+/// Remote workers that one node speaks for. Each of them is a session, of which a fleet has about a thousand.
+pub const REMOTES: usize = 256;
 /// Kinds that one remote worker may serve.
 pub const REMOTE_KINDS: usize = 64;
 /// Most slots of one remote worker.

@@ -84,7 +84,8 @@ impl Caller {
         }
     }
 
-    fn bound(&self, why: &str) -> Problem {
+    /// Why a token that is bound to owners cannot be used for something.
+    pub(crate) fn bound(&self, why: &str) -> Problem {
         let owners: Vec<&str> = self.owners.iter().flatten().map(Name::as_str).collect();
         let detail = format!("the token `{}` is bound to {}: {why}", self.name, owners.join(", "));
         Problem::forbidden("bound_token", detail)

@@ -17,6 +17,7 @@ pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod submit;
 pub(crate) mod tokens;
+pub(crate) mod workers;
 
 use std::sync::Arc;
 
@@ -59,6 +60,7 @@ pub(crate) fn rows(limit: Option<usize>) -> usize {
         (name = "jobs", description = "Units of work"),
         (name = "batches", description = "Jobs that were submitted together"),
         (name = "operating", description = "What an operator looks at and sets"),
+        (name = "workers", description = "Programs in any language that run jobs"),
         (name = "events", description = "What happened, in order"),
         (name = "access", description = "Tokens and sessions"),
         (name = "health", description = "Whether all is well"),
@@ -84,6 +86,7 @@ fn described() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(session::show, session::end))
         .merge(scoped(Scope::Read, reading()))
         .merge(scoped(Scope::Submit, submitting()))
+        .merge(scoped(Scope::Work, working()))
         .merge(scoped(Scope::Admin, operating().route_layer(from_fn(guard::audited))))
         .route_layer(from_fn(guard::known));
     OpenApiRouter::with_openapi(api)
@@ -122,6 +125,20 @@ fn submitting() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(jobs::act))
         .routes(routes!(batches::seal))
         .routes(routes!(batches::cancel))
+}
+
+fn working() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(workers::register))
+        .routes(routes!(workers::leave))
+        .routes(routes!(workers::claim))
+        .routes(routes!(workers::heartbeat))
+        .routes(routes!(workers::progress))
+        .routes(routes!(workers::step))
+        .routes(routes!(workers::complete))
+        .routes(routes!(workers::fail))
+        .routes(routes!(workers::snooze))
+        .routes(routes!(workers::release))
 }
 
 fn operating() -> OpenApiRouter<Arc<Shared>> {

@@ -60,7 +60,7 @@ pub async fn serve(server: Server, listener: TcpListener) -> std::io::Result<()>
     }
     drop(held);
     // Nothing is ever said: it closes with the last connection.
-    let _ = all_gone.recv().await;
+    let _ = tokio::join!(all_gone.recv(), server.0.workers.close());
     Ok(())
 }
 

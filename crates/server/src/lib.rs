@@ -18,6 +18,7 @@ mod metrics;
 mod pages;
 mod problem;
 mod state;
+mod workers;
 
 pub use access::secret::Secret;
 pub use api::openapi;

@@ -111,6 +111,7 @@ impl From<Error> for Problem {
             Error::Config(_) => (StatusCode::BAD_REQUEST, "invalid"),
             Error::Vault(_) => (StatusCode::BAD_REQUEST, "vault"),
             Error::Gone(_) => (StatusCode::GONE, "gone"),
+            Error::UnknownWorker(_) => (StatusCode::NOT_FOUND, "unknown_worker"),
             _ => (StatusCode::INTERNAL_SERVER_ERROR, "failed"),
         };
         if status.is_server_error() {
@@ -199,6 +200,7 @@ pub const CODES: &[(&str, &str)] = codes! {
     "stale_fence"
     "stale_term"
     "stale_ticket"
+    "stopping"
     "store_failed"
     "store_full"
     "timeout"
@@ -206,6 +208,7 @@ pub const CODES: &[(&str, &str)] = codes! {
     "too_large"
     "too_many_requests"
     "too_many_watchers"
+    "too_many_workers"
     "unknown_batch"
     "unknown_job"
     "unknown_kind"

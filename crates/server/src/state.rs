@@ -14,6 +14,7 @@ use crate::access::crowd::Crowd;
 use crate::access::ring::Ring;
 use crate::access::secret::Secret;
 use crate::live::Live;
+use crate::workers::Workers;
 
 /// The longest that an answer is held back for something to happen; less than a request may take.
 pub(crate) const WAIT: Duration = Duration::from_secs(30);
@@ -89,6 +90,7 @@ pub(crate) struct Shared {
     pub(crate) ring: Ring,
     pub(crate) crowd: Crowd,
     pub(crate) live: Arc<Live>,
+    pub(crate) workers: Arc<Workers>,
     pub(crate) address: SocketAddr,
     pub(crate) hosts: Vec<String>,
     pub(crate) admission: Admission,
@@ -113,6 +115,7 @@ impl Server {
             ring: Ring::new(root),
             crowd: Crowd::default(),
             live: Arc::new(Live::new(engine.clone(), closing.clone())),
+            workers: Arc::default(),
             engine,
             address,
             hosts,

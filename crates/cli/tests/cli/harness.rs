@@ -238,7 +238,8 @@ fn log_of(data: &Path) -> PathBuf {
     data.with_extension("log")
 }
 
-fn read_until(out: &mut impl BufRead, text: &str) -> String {
+/// Reads until a line holds this; everything up to its end.
+pub(crate) fn read_until(out: &mut impl BufRead, text: &str) -> String {
     let mut seen = String::new();
     loop {
         let begin = seen.len();

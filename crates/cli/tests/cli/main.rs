@@ -12,3 +12,4 @@ mod operate;
 mod roles;
 mod server;
 mod stories;
+mod workers;

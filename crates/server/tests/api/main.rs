@@ -9,3 +9,4 @@ mod harness;
 mod live;
 mod operating;
 mod work;
+mod workers;
