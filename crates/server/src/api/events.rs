@@ -28,8 +28,12 @@ use crate::live::render::{EventOut, Rendered, render};
 use crate::problem::{Problem, Problems};
 use crate::state::Shared;
 
-/// What has come within this time goes over the line together.
+/// What has come within this time goes over the line together,
 const GATHERED: Duration = Duration::from_millis(100);
+/// and so much longer for each who watches, up to a limit: each line that is sent costs the machine about the same, whether it
+/// carries one event or many. With 5,000 watchers of one batch each the drain ran at 0.55 of its rate without this.
+const LONGER: Duration = Duration::from_micros(200);
+const LONGEST: Duration = Duration::from_secs(2);
 /// Something is said at least so often, so that a dead connection is noticed.
 const ALIVE: Duration = Duration::from_secs(15);
 /// Whoever takes nothing for so long is let go.
@@ -188,7 +192,8 @@ impl Watcher {
             if !text.is_empty() && !self.send(text).await || dropped {
                 return;
             }
-            tokio::time::sleep(GATHERED).await;
+            let watching = u32::try_from(self.server.live.watching()).unwrap_or(u32::MAX);
+            tokio::time::sleep((GATHERED + LONGER * watching.min(20_000)).min(LONGEST)).await;
         }
     }
 
