@@ -7,6 +7,7 @@ import { get, remove } from './api.js';
 import { extensions } from './extensions.js';
 import { live } from './live.js';
 import { ROUTES } from './routes.js';
+import { boundTo, mayOpen } from './session.js';
 
 /** The navigation. `begin` fills in what only a reader who is known may see; `mark` shows where one is. */
 export class Navigation {
@@ -36,11 +37,12 @@ export class Navigation {
   /** Adds counts, the applications' pages and the node's name. */
   async begin() {
     this.#count();
+    for (const { path } of ROUTES.filter((route) => !mayOpen(route))) this.#links.get(path).parentElement.remove();
     try {
-      const [pages, { node, version, profile }] = await Promise.all([extensions(), get('/overview')]);
+      const [pages, about] = await Promise.all([extensions(), aboutNode()]);
       const added = pages.map(({ path, title }) => ({ path, name: title }));
       if (added.length > 0) this.#foot.before(this.#section('Applications', added));
-      fill(this.#about, `${node} · ${profile}`, h('br'), `Turnwise ${version} · `, h('a', { href: '/api' }, 'API'));
+      fill(this.#about, about, ' · ', h('a', { href: '/api' }, 'API'));
       if (this.#links.has(location.pathname)) this.mark(location.pathname);
     } catch (problem) {
       sayProblem(problem);
@@ -66,6 +68,13 @@ export class Navigation {
       running.textContent = totals.running > 0 ? `${brief(totals.running)} running` : '';
     });
   }
+}
+
+/** Which node this is; for a reader who sees some owners only, which ones. */
+async function aboutNode() {
+  if (boundTo()) return `Only ${boundTo().join(', ')}`;
+  const { node, version, profile } = await get('/overview');
+  return [`${node} · ${profile}`, h('br'), `Turnwise ${version}`];
 }
 
 function signOutButton() {

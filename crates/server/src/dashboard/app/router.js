@@ -5,6 +5,7 @@ import { fill } from '../kit/dom.js';
 import { empty, notice } from '../kit/parts.js';
 import { describe } from '../kit/say.js';
 import { match } from './routes.js';
+import { boundTo, mayOpen } from './session.js';
 
 let frame;
 let leaving = new AbortController();
@@ -36,6 +37,8 @@ export async function show() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
+  // Whoever sees some owners only begins with them.
+  if (location.pathname === '/' && boundTo()) history.replaceState(null, '', '/owners');
   const found = match(location.pathname);
   const page = frame.turnTo(found?.route.name ?? 'No such page', found?.route.under ?? found?.route.path);
   if (!found) {
@@ -43,6 +46,10 @@ export async function show() {
       page.element,
       empty('There is no page at this address.', 'Take one from the navigation, or press ? for the keys.'),
     );
+    return;
+  }
+  if (!mayOpen(found.route)) {
+    fill(page.element, empty('Your token does not open this page.', 'Ask an administrator for one that does.'));
     return;
   }
   try {

@@ -1,7 +1,8 @@
-// Every page of the dashboard: its path, its name, its place in the navigation, and the key that follows `g`.
+// Every page of the dashboard: its path, its name, its place in the navigation, the key that follows `g`, and whether it is
+// about the whole engine (`whole`) or for administrators (`admin`).
 
 export const ROUTES = [
-  { path: '/', name: 'Overview', group: 'Watch', key: 'o', load: () => import('../pages/overview.js') },
+  { path: '/', whole: true, name: 'Overview', group: 'Watch', key: 'o', load: () => import('../pages/overview.js') },
   { path: '/events', name: 'Events', group: 'Watch', key: 'e', load: () => import('../pages/events.js') },
   { path: '/jobs', name: 'Jobs', group: 'Work', key: 'j', load: () => import('../pages/jobs.js') },
   { path: '/jobs/:id', name: 'Job', under: '/jobs', load: () => import('../pages/job.js') },
@@ -12,9 +13,16 @@ export const ROUTES = [
   { path: '/schedules', name: 'Schedules', group: 'Work', key: 's', load: () => import('../pages/schedules.js') },
   { path: '/owners', name: 'Owners', group: 'Engine', key: 'w', load: () => import('../pages/owners.js') },
   { path: '/kinds', name: 'Kinds', group: 'Engine', key: 'k', load: () => import('../pages/kinds.js') },
-  { path: '/nodes', name: 'Nodes', group: 'Engine', key: 'n', load: () => import('../pages/nodes.js') },
-  { path: '/tokens', name: 'Tokens', group: 'Engine', key: 't', load: () => import('../pages/tokens.js') },
-  { path: '/settings', name: 'Settings', group: 'Engine', key: ',', load: () => import('../pages/settings.js') },
+  { path: '/nodes', whole: true, name: 'Nodes', group: 'Engine', key: 'n', load: () => import('../pages/nodes.js') },
+  { path: '/tokens', admin: true, name: 'Tokens', group: 'Engine', key: 't', load: () => import('../pages/tokens.js') },
+  {
+    path: '/settings',
+    whole: true,
+    name: 'Settings',
+    group: 'Engine',
+    key: ',',
+    load: () => import('../pages/settings.js'),
+  },
 ];
 
 /** The route of a path with the values of its `:names`, or `null` if the path is not a page of the dashboard. */

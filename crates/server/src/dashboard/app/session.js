@@ -13,5 +13,9 @@ export async function recognise() {
 /** Whether the token allows more than reading. The server judges each action again. */
 export const mayAct = () => session.scopes.some((scope) => scope !== 'read');
 
-/** Whether the token allows everything. */
-export const mayManage = () => session.scopes.includes('admin');
+/** The owners that the token is bound to, or `null` if it sees the work of all. */
+export const boundTo = () => session.owners;
+
+/** Whether there is anything to see for this token on a page: some are about everybody, some are for administrators. */
+export const mayOpen = ({ whole = false, admin = false }) =>
+  (!whole || session.owners === null) && (!admin || session.scopes.includes('admin'));

@@ -3,6 +3,7 @@
 import { at, get, patch, post } from '../app/api.js';
 import { action, actionRow, pauseAction } from '../app/act.js';
 import { keepFresh } from '../app/fresh.js';
+import { boundTo } from '../app/session.js';
 import { dialog } from '../kit/dialog.js';
 import { h } from '../kit/dom.js';
 import { field, whole } from '../kit/form.js';
@@ -49,7 +50,7 @@ function columns(reload) {
     title,
     kind: 'num',
     value: ({ totals }) => totals[name],
-    draw: ({ totals }) => brief(totals[name]),
+    draw: ({ totals }) => (boundTo() ? '–' : brief(totals[name])), // counts of all owners together are not for some
   });
   return [
     {

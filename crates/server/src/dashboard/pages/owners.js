@@ -6,6 +6,7 @@ import { calmly } from '../app/fresh.js';
 import { live } from '../app/live.js';
 import { paged } from '../app/paged.js';
 import { bars, recent } from '../app/rates.js';
+import { boundTo } from '../app/session.js';
 import { dialog } from '../kit/dialog.js';
 import { h } from '../kit/dom.js';
 import { field, whole } from '../kit/form.js';
@@ -21,28 +22,7 @@ const BARS = 60;
 
 export function mount(element, context) {
   const { signal } = context;
-  const chart = new Shares();
-  const draw = calmly(() => chart.show(bars(BAR, BARS)));
-  live.on('pulse', draw, signal);
-  draw();
-  element.append(
-    h(
-      'section.card',
-      null,
-      h(
-        'div.card-head',
-        null,
-        h('h2', null, 'Share of turns'),
-        h(
-          'span.soft.small',
-          null,
-          'Starts of each owner, one bar for 5 seconds. Among owners with enough ready jobs, twice the weight makes a stripe twice as high.',
-        ),
-      ),
-      chart.element,
-    ),
-  );
-
+  if (!boundTo()) element.append(shareCard(signal));
   const list = table({
     caption: 'Owners',
     key: ({ owner }) => owner,
@@ -59,6 +39,29 @@ export function mount(element, context) {
     return { rows: owners, next };
   };
   const page = paged(element, context, { table: list, load, when: () => true });
+}
+
+/** Who got how many turns. A token that is bound to owners is not told those of others. */
+function shareCard(signal) {
+  const chart = new Shares();
+  const draw = calmly(() => chart.show(bars(BAR, BARS)));
+  live.on('pulse', draw, signal);
+  draw();
+  return h(
+    'section.card',
+    null,
+    h(
+      'div.card-head',
+      null,
+      h('h2', null, 'Share of turns'),
+      h(
+        'span.soft.small',
+        null,
+        'Starts of each owner, one bar for 5 seconds. Among owners with enough ready jobs, twice the weight makes a stripe twice as high.',
+      ),
+    ),
+    chart.element,
+  );
 }
 
 function columns(reload) {
@@ -78,7 +81,7 @@ function columns(reload) {
       draw: ({ paused }) => (paused ? state('paused') : state('alive', 'takes turns')),
     },
     number('Weight', 'weight'),
-    { title: 'Turns, 5 min', kind: 'num', value: turnsOf },
+    ...(boundTo() ? [] : [{ title: 'Turns, 5 min', kind: 'num', value: turnsOf }]),
     {
       title: 'Backlog of quota',
       kind: 'num',
