@@ -142,8 +142,8 @@ fn look(
         Some(_) => wanted!("job_living", ""),
     };
     let state = filter.state.map(|state| state as i16);
-    let lane = filter.sieve().lane().map(|lane| lane.as_i64());
-    let batch = filter.batch.map(|batch| batch.as_i64());
+    let lane = filter.sieve().lane().map(turnwise_core::ids::LaneId::as_i64);
+    let batch = filter.batch.map(turnwise_core::ids::BatchId::as_i64);
     let (kind, owner) = (filter.kind.as_deref(), filter.owner.as_deref());
     let (size, wanted) = (most(size), most(wanted));
     let found =
