@@ -91,8 +91,8 @@ fn contents(root: &Path, program: &Path) -> Result<Vec<Content>> {
     ];
     let tree = Tree::load(root)?;
     let wanted = |path: &str| FILES.contains(&path) || FOLDERS.iter().any(|folder| path.starts_with(folder));
-    for file in tree.files().iter().filter(|file| wanted(&file.path)) {
-        contents.push(Content::file(&file.path, &root.join(&file.path))?);
+    for path in tree.places().filter(|path| wanted(path) && root.join(path).is_file()) {
+        contents.push(Content::file(path, &root.join(path))?);
     }
     for (shell, name) in COMPLETIONS {
         let script = said(Command::new(program).args(["completions", shell]))?;

@@ -7,6 +7,7 @@ mod dist;
 mod docs;
 mod gate;
 mod packages;
+mod screenshots;
 mod servers;
 mod source;
 mod tidy;
@@ -39,6 +40,8 @@ enum Command {
     },
     /// Builds the program for others: one archive with everything that belongs to it.
     Dist(dist::Options),
+    /// Takes the pictures of the dashboard in the documents anew.
+    Screenshots,
     /// The servers of a fleet on this machine: PostgreSQL, RabbitMQ and Redis.
     #[command(subcommand)]
     Servers(servers::Action),
@@ -76,6 +79,7 @@ fn obey(command: Command) -> Result<()> {
         Command::Tidy => tidy::run(&root),
         Command::Docs { check } => docs::run(&root, check),
         Command::Dist(options) => dist::run(&root, &target(&root), &options),
+        Command::Screenshots => screenshots::run(&root),
         Command::Servers(action) => servers::run(&target(&root), &action),
         Command::Sim(passed) => cargo::run(&root, &passed.after(&SIM)),
         Command::Bench(passed) => cargo::run(&root, &passed.after(&BENCH)),

@@ -70,6 +70,11 @@ impl Tree {
         self.files.iter().find(|file| file.path == path)
     }
 
+    /// The paths of all files and folders, pictures included.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &str> {
+        self.places.iter().map(String::as_str)
+    }
+
     /// Is there a file or a folder at this path?
     pub(crate) fn has(&self, path: &str) -> bool {
         self.places.contains(path.trim_end_matches('/'))
