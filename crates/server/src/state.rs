@@ -112,7 +112,7 @@ impl Server {
         let Options { engine, root, address, hosts, admission, settings, profile, applications, closing } =
             options;
         Server(Arc::new(Shared {
-            ring: Ring::new(root),
+            ring: Ring::new(&root),
             crowd: Crowd::default(),
             live: Arc::new(Live::new(engine.clone(), closing.clone())),
             workers: Arc::default(),

@@ -215,7 +215,7 @@ fn greet(address: SocketAddr, data: &Path, allowed: Allowed, first: Option<&Secr
     show::aside(format!("Turnwise {} listens on http://{address}", env!("CARGO_PKG_VERSION")));
     match first {
         Some(token) => {
-            show::aside(format!("  open   {}  (printed once)", link(Place::of(address).address, token)))
+            show::aside(format!("  open   {}  (printed once)", link(Place::of(address).address, token)));
         }
         None => show::aside(format!(
             "  open   {} prints the link that logs in",

@@ -28,7 +28,7 @@ impl Crowd {
     pub(crate) fn ask(&self, hash: [u8; 32]) -> Result<(), Problem> {
         match self.tokens.take(hash, REQUESTS, Instant::now()) {
             true => Ok(()),
-            false => Err(too_many(format!("more than {REQUESTS} requests a second with one token"))),
+            false => Err(too_many(&format!("more than {REQUESTS} requests a second with one token"))),
         }
     }
 
@@ -37,12 +37,12 @@ impl Crowd {
     pub(crate) fn guess(&self, address: IpAddr) -> Result<(), Problem> {
         match self.addresses.take(address, GUESSES, Instant::now()) {
             true => Ok(()),
-            false => Err(too_many(format!("more than {GUESSES} wrong tokens a second from {address}"))),
+            false => Err(too_many(&format!("more than {GUESSES} wrong tokens a second from {address}"))),
         }
     }
 }
 
-fn too_many(what: String) -> Problem {
+fn too_many(what: &str) -> Problem {
     let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
     Problem::new(status, "too_many_requests", format!("{what}: wait a moment")).after(1)
 }

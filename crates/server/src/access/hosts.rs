@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 
 use crate::problem::Problem;
 
@@ -15,13 +15,13 @@ pub(crate) fn look(listening: SocketAddr, more: &[String], headers: &HeaderMap) 
         );
         return Err(Problem::forbidden("foreign_host", detail));
     }
-    let origin = headers.get(header::ORIGIN).map(|origin| origin.as_bytes());
+    let origin = headers.get(header::ORIGIN).map(HeaderValue::as_bytes);
     let own = |scheme: &str| format!("{scheme}://{host}").into_bytes();
     if origin.is_some_and(|origin| origin != own("http") && origin != own("https")) {
         return Err(foreign_page());
     }
     // Browsers say this of every request: it cannot be left out by a page.
-    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     if site == Some(b"cross-site")
         && origin.is_none()
         && headers.get("sec-fetch-mode").is_none_or(|mode| mode != "navigate")

@@ -27,14 +27,17 @@ pub(crate) struct Ring {
     looking: tokio::sync::Mutex<()>,
 }
 
+/// By digest, each with its end.
+type Tokens = HashMap<[u8; 32], (Arc<Caller>, Option<Time>)>;
+
 #[derive(Default)]
 struct Known {
-    tokens: Arc<HashMap<[u8; 32], (Arc<Caller>, Option<Time>)>>,
+    tokens: Arc<Tokens>,
     looked: Option<Instant>,
 }
 
 impl Ring {
-    pub(crate) fn new(root: Secret) -> Self {
+    pub(crate) fn new(root: &Secret) -> Self {
         let caller = Caller {
             name: Name::new(ROOT).expect("a fixed name is valid"),
             scopes: Scope::ALL.into_iter().collect(),

@@ -68,7 +68,7 @@ fn shown(view: ScheduleView) -> ScheduleOut {
         owner: view.owner.into(),
         payload: view.payload,
         last: view.last.as_micros(),
-        next: view.next.map(|next| next.as_micros()),
+        next: view.next.map(turnwise::Time::as_micros),
         job: view.job.map(|job| job.to_string()),
     }
 }

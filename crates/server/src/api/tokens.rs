@@ -53,7 +53,7 @@ fn shown(token: &Token) -> TokenOut {
         scopes: token.scopes.iter().map(|scope| scope.word()).collect(),
         owners: token.owners.as_ref().map(|owners| owners.iter().map(ToString::to_string).collect()),
         made: token.made.as_micros(),
-        until: token.until.map(|until| until.as_micros()),
+        until: token.until.map(turnwise::Time::as_micros),
     }
 }
 

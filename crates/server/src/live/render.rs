@@ -201,7 +201,7 @@ fn why(out: &mut EventOut, cause: &Cause) {
         }
         Cause::Completed => "completed",
         Cause::Failed { attempt, due } => {
-            (out.attempt, out.due) = (Some(*attempt), due.map(|due| due.as_micros()));
+            (out.attempt, out.due) = (Some(*attempt), due.map(turnwise::Time::as_micros));
             "failed"
         }
         Cause::Snoozed { due } => {

@@ -55,10 +55,10 @@ impl Stream {
                 id = text.parse().ok();
             } else if let Some(text) = line.strip_prefix("event: ") {
                 event = text.to_owned();
-            } else if let Some(text) = line.strip_prefix("data: ") {
-                if event != "pulse" {
-                    return Came { id, event, data: serde_json::from_str(text).unwrap() };
-                }
+            } else if let Some(text) = line.strip_prefix("data: ")
+                && event != "pulse"
+            {
+                return Came { id, event, data: serde_json::from_str(text).unwrap() };
             }
         }
     }

@@ -137,9 +137,9 @@ fn jobs_are_found_by_every_filter() {
         page["jobs"].as_array().unwrap().iter().map(|job| job["id"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(ids("lane=l"), [behind.clone(), first.clone()]);
-    assert_eq!(ids("lane=l&state=waiting"), [behind.clone()]);
-    assert_eq!(ids("kind=hold&owner=acme"), [first.clone()]);
-    assert_eq!(ids("state=done"), [plain.clone()]);
+    assert_eq!(ids("lane=l&state=waiting"), [behind.as_str()]);
+    assert_eq!(ids("kind=hold&owner=acme"), [first.as_str()]);
+    assert_eq!(ids("state=done"), [plain.as_str()]);
     let submitted = site.get(&format!("/api/v1/jobs/{first}")).1["submitted"].as_i64().unwrap();
     assert!(!ids(&format!("until={submitted}")).contains(&behind));
     assert!(ids(&format!("since={}", submitted - 1_000)).contains(&first));
