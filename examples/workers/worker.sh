@@ -45,7 +45,11 @@ work() {
 
 # While the job runs: says that this worker lives, and ends the job if it should stop.
 watch_over() {
-    while sleep 2; do
+    trap 'kill "$resting" 2>/dev/null; exit 0' TERM
+    while :; do
+        sleep 2 &
+        resting=$!
+        wait "$resting"
         if ask POST "$worker/heartbeat" '{}' | field cancelled 2>/dev/null | grep -q "$1"; then
             kill "$2" 2>/dev/null || true
         fi
