@@ -9,7 +9,7 @@ use turnwise_core::name::Name;
 use turnwise_core::time::{Time, millis, secs};
 
 use super::world::{World, name};
-use crate::store::{Control, Filter, Found, JobRow, NewJob, Read, Start, Sweep};
+use crate::store::{Control, Filter, Found, JobRow, NewJob, Read, Start, Sweep, Unit};
 
 async fn listed(world: &World, mut filter: Filter) -> Vec<JobId> {
     let mut found = Vec::new();
@@ -59,7 +59,7 @@ async fn crowd(world: &World) -> [BatchId; 2] {
     for job in members {
         world.run(job).await;
     }
-    world.sweep(Sweep::ForgetBatch(gone)).await;
+    world.ok(Unit::Sweep(Sweep::ForgetBatch(gone))).await;
     let (batch, members, _) = world.batch_of("k", 4, Some(When::Settled)).await;
     world.run(members[0]).await;
     world.kill(members[1]).await;
