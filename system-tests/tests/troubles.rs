@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use system_tests::troubles::{Crunch, Keep, Poison, Stuck, config_of};
-use turnwise::{Engine, Job, PostgresOptions, Roles, State, Submit};
+use turnwise::{Cause, Engine, Event, Job, PostgresOptions, Roles, State, Submit};
 use turnwise_servers::{Vhost, shared};
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -126,6 +126,35 @@ impl Drop for Fleet {
 
 fn keep(numbers: std::ops::Range<u64>, owner: &'static str) -> impl Iterator<Item = Submit<Keep>> + Send {
     numbers.map(move |number| Keep { number }.owner(owner))
+}
+
+/// Who ran what is told by the events.
+#[tokio::test]
+async fn a_drained_worker_leaves_everything_to_the_others() {
+    let mut fleet = Fleet::new().await;
+    fleet.worker("one", 4);
+    fleet.worker("two", 4);
+    for (number, (drained, other)) in [("one", "two"), ("two", "one")].into_iter().enumerate() {
+        fleet.api.drain_node(drained).await.unwrap();
+        if number > 0 {
+            fleet.api.resume_node(other).await.unwrap();
+        }
+        let from = fleet.api.latest().await.unwrap();
+        let number = number as u64 * 40;
+        fleet.batch(keep(number..number + 40, "all")).await;
+        let seen = fleet.api.nodes().await.unwrap();
+        let session = seen.nodes.iter().find(|node| *node.node == *other).unwrap().session;
+        let (events, _) = fleet.api.events(from, 1_000).await.unwrap();
+        let claims = events.iter().filter_map(|stored| match &stored.event {
+            Event::Job { cause: Cause::Claimed { session, .. }, .. } => Some(*session),
+            _ => None,
+        });
+        let claims: Vec<_> = claims.collect();
+        assert!(
+            claims.len() >= 40 && claims.iter().all(|by| *by == session),
+            "only {other} may begin: {claims:?}"
+        );
+    }
 }
 
 /// The tests run beside it would take the processors that it measures: see `.config/nextest.toml`.

@@ -88,10 +88,12 @@ enum Command {
     Nodes(nodes::Args),
     /// Say whether the node can reach all that it needs; exit code 1 if not.
     Ready(overview::Kinds),
-    /// Let nothing of a kind, an owner, a batch or a lane start. What runs, runs on.
+    /// Let nothing of a kind, an owner, a batch or a lane start, or nothing on a node. What runs, runs on.
     Pause(control::What),
     /// End a pause.
     Resume(control::What),
+    /// Let a node begin nothing more, so that it can be stopped without anybody noticing.
+    Drain(control::Drain),
     /// Dead letters: jobs that failed for good.
     Dead(dead::Args),
     /// Jobs that come again by the clock.
@@ -145,6 +147,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Ready(args) => overview::ready(&args, &data()?)?,
         Command::Pause(what) => control::pause(&what, true, &data()?)?,
         Command::Resume(what) => control::pause(&what, false, &data()?)?,
+        Command::Drain(args) => control::drain(&args, &data()?)?,
         Command::Dead(args) => dead::run(&args, &data()?)?,
         Command::Schedules(args) => schedules::run(&args, &data()?)?,
         Command::Events(args) => events::run(&args, &data()?)?,

@@ -56,6 +56,9 @@ pub enum Refusal {
     /// Kind, owner, batch or lane is paused.
     #[error("paused: resume it to go on")]
     Paused,
+    /// The node begins nothing more.
+    #[error("the node is drained and begins nothing: another may, or resume it")]
+    Draining,
     /// As many run as may.
     #[error("a concurrency cap is reached: it starts when another ends")]
     CapReached,

@@ -1,5 +1,7 @@
 //! What a program or an operator asks of jobs that are there already.
 
+use std::sync::PoisonError;
+
 use turnwise_core::ids::{BatchId, JobId};
 use turnwise_core::job::State;
 use turnwise_core::kind::LimitsChange;
@@ -69,6 +71,39 @@ impl Engine {
     /// Ends a pause.
     pub async fn resume(&self, target: Target) -> Result<(), Error> {
         self.told(Control::Pause(target, false)).await
+    }
+
+    /// A node begins nothing more until it is resumed, and what it runs ends: another node may take over, and it can be
+    /// stopped without anybody noticing. All nodes of this name are meant. A lease that a kind is bound to goes to another
+    /// as soon as nothing runs under it.
+    ///
+    /// ```
+    /// # use turnwise::{Config, Engine};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), turnwise::Error> {
+    /// let engine = Engine::open(Config::memory().node("east-1")).await?;
+    /// engine.drain_node("east-1").await?;
+    /// assert!(engine.nodes().await?.nodes[0].drained);
+    /// engine.resume_node("east-1").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn drain_node(&self, node: &str) -> Result<(), Error> {
+        self.rest(node, true).await
+    }
+
+    /// Ends the drain of a node. Another process hears of it with its next heartbeat.
+    pub async fn resume_node(&self, node: &str) -> Result<(), Error> {
+        self.rest(node, false).await
+    }
+
+    async fn rest(&self, node: &str, resting: bool) -> Result<(), Error> {
+        self.told(Control::Pause(Target::Node(Name::new(node)?), resting)).await?;
+        let crew = self.inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(crew) = crew.filter(|_| self.inner.config.node == node) {
+            crew.rest(resting);
+        }
+        Ok(())
     }
 
     /// Nothing of this lane starts until it is resumed.

@@ -47,6 +47,8 @@ pub struct NodeView {
     pub until: Time,
     /// Whether its session lasts. If not, its jobs are being rescued.
     pub alive: bool,
+    /// Whether it is drained: what it runs ends, and nothing more begins.
+    pub drained: bool,
 }
 
 /// A lease and who has it.
@@ -71,6 +73,7 @@ impl Engine {
         };
         let Found::Roles(roles) = inner.read(Read::Roles).await? else { return Err(odd_answer()) };
         let Found::Leases(mut leases) = inner.read(Read::Leases).await? else { return Err(odd_answer()) };
+        let Found::Pauses(pauses) = inner.read(Read::Pauses).await? else { return Err(odd_answer()) };
         leases.sort_by(|one, other| one.name.cmp(&other.name));
         // Who said farewell is gone, even if nobody has buried it yet.
         sessions.retain(|session| session.until != Time::ZERO);
@@ -85,6 +88,7 @@ impl Engine {
                 return Err(odd_answer());
             };
             nodes.push(NodeView {
+                drained: pauses.drains(&node),
                 leads: leader.as_ref() == Some(&holder_name(&node, id)),
                 node,
                 number,

@@ -106,7 +106,8 @@ impl TestEngine {
         let Found::Pauses(pauses) = inner.read(Read::Pauses).await? else { return Err(odd_answer()) };
         let all = Ready::Lines { after: None, limit: usize::MAX };
         let ReadyAnswer::Lines(lines) = inner.store.ready(all).await? else { return Err(odd_answer()) };
-        let may_start = |line: &LineKey| served.contains(&line.kind) && !pauses.holds(line);
+        let drained = pauses.drains(&turnwise_core::name::Name::new(&inner.config.node)?);
+        let may_start = |line: &LineKey| !drained && served.contains(&line.kind) && !pauses.holds(line);
         let ready = lines.iter().any(|(_, line)| may_start(line));
         let Found::Agenda(agenda) = inner.read(Read::Agenda { by: None, limit: 1 }).await? else {
             return Err(odd_answer());

@@ -44,6 +44,8 @@ pub(crate) struct Crew {
     pub(crate) idle: Notify,
     /// No new work from now on.
     pub(crate) closing: watch::Sender<bool>,
+    /// No new work for now: the node is drained.
+    pub(crate) resting: watch::Sender<bool>,
 }
 
 /// A kind that this process serves.
@@ -161,6 +163,7 @@ impl Crew {
             waiting: Notify::new(),
             idle: Notify::new(),
             closing: watch::channel(false).0,
+            resting: watch::channel(false).0,
         }
     }
 
@@ -170,6 +173,35 @@ impl Crew {
 
     pub(crate) fn is_closing(&self) -> bool {
         *self.closing.borrow()
+    }
+
+    /// Whether the node is drained, as far as it has heard.
+    pub(crate) fn is_resting(&self) -> bool {
+        *self.resting.borrow()
+    }
+
+    /// The node is drained, or is not any more. What waits for a slot is given back.
+    pub(crate) fn rest(&self, resting: bool) {
+        if self.resting.send_if_modified(|before| std::mem::replace(before, resting) != resting) {
+            tracing::info!(
+                resting,
+                "{}",
+                if resting { "drained: nothing more begins here" } else { "at work again" }
+            );
+            self.waiting.notify_one();
+            self.news.notify_one();
+        }
+    }
+
+    /// Whether nothing more begins here.
+    fn begins_nothing(&self) -> bool {
+        self.is_closing() || self.is_resting()
+    }
+
+    /// Whether anything runs under a lease.
+    pub(crate) fn runs_under(&self, lease: &Name) -> bool {
+        let state = self.lock();
+        !state.claiming.is_empty() || state.running.values().any(|run| self.is_under(run, lease))
     }
 
     /// How many claims more may be held, whatever room a pool has: a program outside gets no more than it asks for.
@@ -185,7 +217,7 @@ impl Crew {
 
     /// Takes room for the first of these tickets, as much as there is, until their claims are answered.
     pub(crate) fn reserve(&self, pool: &Name, tickets: &[Ticket]) -> usize {
-        if self.is_closing() {
+        if self.begins_nothing() {
             return 0;
         }
         let mut state = self.lock();
@@ -277,7 +309,7 @@ impl Crew {
                 if let Some(taken) = taken.filter(|_| self.desk.is_none()) {
                     slots.learn(taken);
                 }
-                next = match self.is_closing() {
+                next = match self.begins_nothing() {
                     true => None,
                     false => slots.ahead.pop_front(),
                 };
@@ -306,7 +338,7 @@ impl Crew {
     /// look again.
     pub(crate) fn give_back(&self) -> Option<Time> {
         let now = self.inner.runtime.now();
-        let closing = self.is_closing();
+        let closing = self.begins_nothing();
         let mut state = self.lock();
         let state = &mut *state;
         let mut given_back = Vec::new();
@@ -369,7 +401,7 @@ impl Crew {
     /// The report that is due, counted as of now.
     pub(crate) fn take_report(&self) -> Report {
         // Whoever may not claim has no slot to offer: tickets would only come back.
-        let closed = self.is_closing() || !self.inner.is_trusted();
+        let closed = self.begins_nothing() || !self.inner.is_trusted();
         let mut state = self.lock();
         let state = &mut *state;
         let number = state.report.number + 1;
@@ -401,10 +433,13 @@ impl Crew {
 
     /// A lease was lost: what runs under it is stopped.
     pub(crate) fn abort_under(&self, lease: &Name) {
-        let bound =
-            |kind: &Name| self.kinds.get(kind).is_some_and(|served| served.lease.as_ref() == Some(lease));
         let state = self.lock();
-        state.running.values().filter(|run| bound(&run.claimed.line.kind)).for_each(|run| run.signal.abort());
+        state.running.values().filter(|run| self.is_under(run, lease)).for_each(|run| run.signal.abort());
+    }
+
+    fn is_under(&self, run: &Run, lease: &Name) -> bool {
+        let served = self.kinds.get(&run.claimed.line.kind);
+        served.is_some_and(|served| served.lease.as_ref() == Some(lease))
     }
 
     /// The term that claims under this lease carry, if this process trusts itself to hold it.

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use turnwise::testing::TestEngine;
 use turnwise::{
     Config, Context, Cursor, Engine, Error, Event, Filter, Job, Kind, LimitsChange, Name, Outcome, Refusal,
-    State, Stop, Target, hours, minutes, secs,
+    State, Stop, Target, hours, millis, minutes, secs,
 };
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -267,6 +267,57 @@ async fn a_test_does_not_wait_for_what_is_paused() {
     test.engine.resume(kind).await.unwrap();
     test.idle().await.unwrap();
     assert_eq!(test.engine.job(job).await.unwrap().unwrap().state, State::Done);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_drained_node_ends_what_it_runs_and_begins_nothing() {
+    let test = TestEngine::with(Config::memory().node("east-1")).await.unwrap();
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let closed = gate.clone();
+    test.engine
+        .worker(move |_job: Login, _ctx: Context| {
+            let gate = closed.clone();
+            async move {
+                gate.acquire().await.map_err(|_| Stop::Cancel)?.forget();
+                Ok(())
+            }
+        })
+        .slots(2)
+        .lease("gatekeeper");
+    let running = test.engine.start().await.unwrap();
+    let first = test.engine.submit(login("ada")).await.unwrap();
+    while test.engine.job(first).await.unwrap().unwrap().state != State::Running {
+        test.engine.next_commit().await;
+    }
+    test.engine.drain_node("east-1").await.unwrap();
+    let second = test.engine.submit(login("grace")).await.unwrap();
+    gate.add_permits(2);
+    test.idle().await.unwrap();
+    let states = async || {
+        let of = async |job| test.engine.job(job).await.unwrap().unwrap().state;
+        (of(first).await, of(second).await)
+    };
+    assert_eq!(states().await, (State::Done, State::Ready), "there is a free slot, and nobody may take it");
+    let seen = test.engine.nodes().await.unwrap();
+    assert!(seen.nodes[0].drained && seen.nodes[0].running == 0);
+    // Another could have the right that its kind is bound to.
+    let held = async || {
+        let seen = test.engine.nodes().await.unwrap();
+        seen.leases.iter().any(|view| *view.lease.name == *"gatekeeper" && view.held)
+    };
+    // Time goes on no faster than what happens in it.
+    let later = async || {
+        test.time.advance(secs(1));
+        let _ = tokio::time::timeout(millis(20), test.engine.next_commit()).await;
+    };
+    while held().await {
+        later().await;
+    }
+    test.engine.resume_node("east-1").await.unwrap();
+    while states().await.1 != State::Done {
+        later().await;
+    }
     running.stop().await;
 }
 

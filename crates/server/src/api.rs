@@ -159,6 +159,7 @@ fn operating() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(kinds::act))
         .routes(routes!(kinds::change))
         .routes(routes!(dead::replay))
+        .routes(routes!(nodes::act))
         .routes(routes!(schedules::save, schedules::remove))
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))

@@ -210,9 +210,10 @@ fn some_batch(world: &World) -> Option<BatchId> {
 
 fn some_target(world: &World) -> Option<Target> {
     let batch = some_batch(world);
-    world.draw(|chance| match chance.below(3) {
+    world.draw(|chance| match chance.below(4) {
         0 => Name::new(*chance.pick(crate::work::KINDS)?).ok().map(Target::Kind),
         1 => Name::new(format!("owner-{}", chance.below(3))).ok().map(Target::Owner),
+        2 => Name::new(format!("node-{}", 1 + chance.below(2))).ok().map(Target::Node),
         _ => batch.map(Target::Batch),
     })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use turnwise_core::job::State;
 use turnwise_core::name::Name;
+use turnwise_core::schedule::Target;
 use turnwise_core::time::{Time, secs};
 
 use crate::conduct::{FAIR, FAIR_JOBS};
@@ -16,8 +17,8 @@ use crate::world::{Broken, World, broken};
 
 /// How long a slot may idle while a job is on its way to it.
 const IDLE: Duration = Duration::from_millis(200);
-/// Nothing is judged before processes are up and one of them leads.
-const WARM: Duration = secs(3);
+/// Nothing is judged before processes are up, one of them leads, and all have beaten once.
+const WARM: Duration = secs(4);
 
 /// Since when slots idle.
 #[derive(Default)]
@@ -30,7 +31,9 @@ impl Idle {
     /// Time passes from one moment to the next, and nothing happened at the first that could have.
     pub(crate) fn passes(&mut self, world: &World, before: Time, now: Time) -> Result<(), Broken> {
         let up = world.places[1..].iter().all(|place| lock(&place.engine).is_some() && !*place.stop.borrow());
-        if !up {
+        // A node that was drained hears of its end with a beat.
+        let drained = world.shadow().paused.iter().any(|target| matches!(target, Target::Node(_)));
+        if !up || drained {
             (self.warm, self.since) = (None, None);
             return Ok(());
         }

@@ -72,6 +72,10 @@ fn listed(texts: &[String]) -> String {
 
 fn session(row: &Value) -> String {
     match row["alive"] == true {
+        true if row["drained"] == true => match row["running"].as_u64() {
+            Some(0) => "drained: it can be stopped".to_owned(),
+            _ => "draining: what it runs ends".to_owned(),
+        },
         true => format!("ends {} without a heartbeat", apart(row, "until")),
         false => format!("ended {}", apart(row, "until")),
     }
@@ -99,10 +103,14 @@ mod tests {
         let found = json!({"time": 20_000_000, "nodes": [
             {"until": 30_000_000, "alive": true, "roles": ["api", "scheduler"], "leads": true, "slots": {"echo": 8}},
             {"until": 15_000_000, "alive": false, "roles": [], "slots": {}},
+            {"until": 30_000_000, "alive": true, "drained": true, "running": 1},
+            {"until": 30_000_000, "alive": true, "drained": true, "running": 0},
         ]});
         let rows = rows(&found, "nodes");
         assert_eq!(session(&rows[0]), "ends in 10s without a heartbeat");
         assert_eq!(session(&rows[1]), "ended 5s ago");
+        assert_eq!(session(&rows[2]), "draining: what it runs ends");
+        assert_eq!(session(&rows[3]), "drained: it can be stopped");
         assert_eq!([roles(&rows[0]), slots(&rows[0])], ["api, scheduler (leads)", "echo 8"]);
         assert_eq!([roles(&rows[1]), slots(&rows[1])], ["-", "-"]);
     }

@@ -46,6 +46,8 @@ pub enum Target {
     Owner(Name),
     /// All jobs of a batch.
     Batch(BatchId),
+    /// Whatever a node would begin: it is drained.
+    Node(Name),
 }
 
 #[derive(Debug)]
@@ -121,7 +123,8 @@ impl Planner {
         self.drop_owner_if_unused(at);
     }
 
-    /// Pauses or resumes a kind, an owner or a batch. What has a ticket out already is not called back.
+    /// Pauses or resumes a kind, an owner or a batch. What has a ticket out already is not called back. A node that is
+    /// drained says itself that it has no free slot.
     pub fn set_paused(&mut self, target: &Target, paused: bool) {
         match target {
             Target::Kind(name) => {
@@ -142,6 +145,7 @@ impl Planner {
                 self.close_or_open(self.names.batches[at], paused);
                 self.drop_batch_if_unused(at);
             }
+            Target::Node(_) => {}
         }
     }
 

@@ -4,6 +4,7 @@
 use turnwise_core::event::Cause;
 use turnwise_core::line::LineKey;
 use turnwise_core::machine::{self, Command};
+use turnwise_core::name::Name;
 use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 
@@ -12,13 +13,13 @@ use super::{Backend, Trouble, Working, effects, lease, limits, session};
 use crate::store::{Claim, Claimed, Receipt, StoreError};
 
 pub(super) fn claim<B: Backend>(w: &mut Working<B>, claim: &Claim, now: Time) -> Result<Receipt, Trouble> {
-    session::check(w, claim.session, now)?;
+    let session = session::check(w, claim.session, now)?;
     let header = w.job(claim.job)?;
     let command = Command::Claim { version: claim.version, session: claim.session };
     let step = machine::apply(&header, command, now)?;
     let line = w.line(header.line)?;
     let kind = w.kind(&line.kind)?;
-    not_paused(w, &line)?;
+    not_paused(w, &line, &session.node)?;
     batch_alive(w, &line)?;
     lease::claimed_under(w, &kind, claim.job, claim.term, now)?;
     limits::start(w, &line, &kind, now)?;
@@ -32,8 +33,12 @@ pub(super) fn claim<B: Backend>(w: &mut Working<B>, claim: &Claim, now: Time) ->
     Ok(Receipt::Claimed(Box::new(Claimed { header, line, payload, deadline })))
 }
 
-fn not_paused<B: Backend>(w: &mut Working<B>, line: &LineKey) -> Result<(), Trouble> {
-    match w.get::<spaces::PausesRow>(&())?.is_some_and(|pauses| pauses.holds(line)) {
+fn not_paused<B: Backend>(w: &mut Working<B>, line: &LineKey, node: &Name) -> Result<(), Trouble> {
+    let Some(pauses) = w.get::<spaces::PausesRow>(&())? else { return Ok(()) };
+    if pauses.drains(node) {
+        return Err(Refusal::Draining.into());
+    }
+    match pauses.holds(line) {
         true => Err(Refusal::Paused.into()),
         false => Ok(()),
     }

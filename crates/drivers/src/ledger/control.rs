@@ -79,7 +79,8 @@ pub(super) fn pause<B: Backend>(
         _ if !paused => {}
         Target::Kind(kind) => drop(w.kind(kind)?),
         Target::Batch(id) => drop(batch::load(w, *id)?),
-        Target::Owner(_) => {}
+        // A node may be drained before it comes up.
+        Target::Owner(_) | Target::Node(_) => {}
     }
     let mut pauses = w.get::<spaces::PausesRow>(&())?.unwrap_or_default();
     let changed = if paused { pauses.0.insert(target.clone()) } else { pauses.0.remove(target) };

@@ -151,6 +151,11 @@ impl Pauses {
                 || is_paused(Target::Owner(line.owner.clone()))
                 || line.batch.is_some_and(|batch| is_paused(Target::Batch(batch))))
     }
+
+    /// Whether a node is drained.
+    pub fn drains(&self, node: &Name) -> bool {
+        !self.0.is_empty() && self.0.contains(&Target::Node(node.clone()))
+    }
 }
 
 /// A cron line and the job that each of its ticks submits.

@@ -111,6 +111,7 @@ fn begin(
             Err(refusal) => refused.push((ticket, refusal)),
         }
     }
+    let drained = refused.iter().any(|(_, refusal)| *refusal == Refusal::Draining);
     let starting = crew.claimed(&served.pool, tickets, &runs, |report| {
         report.started.extend(started);
         for ((job, version), refusal) in refused {
@@ -120,6 +121,9 @@ fn begin(
             }
         }
     });
+    if drained {
+        crew.rest(true);
+    }
     // An answer may come so late that the session or the lease it was claimed under cannot be trusted any more.
     let mine =
         crew.inner.is_trusted() && crew.inner.liveness.borrow().is_some_and(|now| now.session == session);
@@ -134,9 +138,11 @@ fn begin(
 fn rest_until(refusal: &Refusal, now: Time) -> Option<Time> {
     match refusal {
         Refusal::RateReached(until) => Some((*until).max(now)),
-        Refusal::CapReached | Refusal::Paused | Refusal::StaleTerm(_) | Refusal::SessionEnded => {
-            Some(now + REST)
-        }
+        Refusal::CapReached
+        | Refusal::Paused
+        | Refusal::Draining
+        | Refusal::StaleTerm(_)
+        | Refusal::SessionEnded => Some(now + REST),
         Refusal::NotDue(due) => Some(*due),
         _ => None,
     }

@@ -22,7 +22,20 @@ pub(crate) async fn hold(crew: Arc<Crew>, lease: Name, mut stop: watch::Receiver
     let holder = member_name(inner);
     let mut term = None;
     let mut trusted_until = Time::MAX;
+    let mut resting = crew.resting.subscribe();
     loop {
+        // A node that is drained leaves the right to another, as soon as nothing runs under it.
+        if *resting.borrow_and_update() && !crew.runs_under(&lease) {
+            if let Some(term) = term.take() {
+                give_up(&crew, &lease, term).await;
+            }
+            trusted_until = Time::MAX;
+            tokio::select! {
+                biased;
+                () = said(&mut stop) => return,
+                _ = resting.changed() => continue,
+            }
+        }
         let asked = inner.runtime.now();
         let ask = async {
             match term {
@@ -45,7 +58,8 @@ pub(crate) async fn hold(crew: Arc<Crew>, lease: Name, mut stop: watch::Receiver
                 trusted_until = asked + trust(SPAN);
                 crew.set_term(&lease, Some((held.term, trusted_until)));
                 crew.news.notify_one();
-                SPAN / 2
+                // Who is drained looks often whether the last run under it has ended.
+                if crew.is_resting() { SPAN / 30 } else { SPAN / 2 }
             }
             None | Some(Err(LeaseError::Refused(_))) => {
                 lose(&crew, &lease, &mut term);
@@ -64,14 +78,19 @@ pub(crate) async fn hold(crew: Arc<Crew>, lease: Name, mut stop: watch::Receiver
         tokio::select! {
             biased;
             () = said(&mut stop) => break,
+            _ = resting.changed() => {}
             () = inner.runtime.sleep_until(inner.runtime.now() + wait) => {}
         }
     }
     if let Some(term) = term {
-        crew.set_term(&lease, None);
-        // At once for whoever comes next; if this fails, the lease runs out by itself.
-        let _ = inner.leases.release(&lease, term).await;
+        give_up(&crew, &lease, term).await;
     }
+}
+
+/// At once for whoever comes next; if this fails, the lease runs out by itself.
+async fn give_up(crew: &Crew, lease: &Name, term: u64) {
+    crew.set_term(lease, None);
+    let _ = crew.inner.leases.release(lease, term).await;
 }
 
 fn lose(crew: &Crew, lease: &Name, term: &mut Option<u64>) {

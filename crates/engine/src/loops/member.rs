@@ -105,6 +105,7 @@ async fn beat_once(inner: &Arc<Inner>, look_at: &mut Time) -> bool {
             let began = inner.runtime.now();
             if began >= *look_at {
                 look_after_claims(inner, session).await;
+                look_after_rest(inner).await;
                 let ended = inner.runtime.now();
                 *look_at = ended + ended.since(began) * SPARING;
             }
@@ -157,6 +158,17 @@ async fn look_after_claims(inner: &Arc<Inner>, session: SessionId) {
     tracing::warn!(%session, jobs = units.len(), "claims whose answer was lost are given back");
     if let Err(error) = inner.commit(units).await {
         tracing::warn!(%error, "they could not be given back; the next beat tries again");
+    }
+}
+
+/// A node hears that it is drained when a claim is refused, which costs nothing until then; that it is over, it asks
+/// with each beat.
+async fn look_after_rest(inner: &Arc<Inner>) {
+    let crew = inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let Some(crew) = crew.filter(|crew| crew.is_resting()) else { return };
+    let Ok(node) = Name::new(&inner.config.node) else { return };
+    if let Ok(Found::Pauses(pauses)) = inner.store.read(Read::Pauses).await {
+        crew.rest(pauses.drains(&node));
     }
 }
 

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
-use serde::Serialize;
-use turnwise::{LeaseView, NodeView};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use turnwise::{LeaseView, Name, NodeView};
 use utoipa::ToSchema;
 
 use super::Answer;
 use crate::access::Caller;
-use crate::problem::Problems;
+use crate::problem::{Problem, Problems};
 use crate::state::Shared;
 
 /// A process and what it does.
@@ -35,6 +36,8 @@ pub(crate) struct NodeOut {
     until: i64,
     /// Whether its session lasts. If not, its jobs are being rescued.
     alive: bool,
+    /// Whether it is drained: what it runs ends, and nothing more begins.
+    drained: bool,
 }
 
 /// A lease and who has it.
@@ -71,6 +74,56 @@ pub(crate) async fn nodes(State(server): State<Arc<Shared>>, caller: Caller) -> 
     }))
 }
 
+/// What a node can be told.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verb {
+    /// Nothing more begins there. What runs, runs on.
+    Drain,
+    /// Ends that.
+    Resume,
+}
+
+/// Whether a node is drained now, and what it still does.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Drained {
+    drained: bool,
+    /// How many jobs it runs still.
+    running: usize,
+}
+
+/// Drain a node, or let it go on.
+///
+/// A node that is drained begins nothing more: when nothing runs there any more, it can be stopped without anybody
+/// noticing. It hears of the end of it with its next heartbeat.
+#[utoipa::path(post, path = "/api/v1/nodes/{node}/{verb}", tag = "operating",
+    params(("node" = String, Path), ("verb" = Verb, Path)), security(("token" = ["admin"])),
+    responses((status = 200, body = Drained), Problems))]
+pub(crate) async fn act(
+    State(server): State<Arc<Shared>>,
+    Path((node, verb)): Path<(String, String)>,
+) -> Answer<Drained> {
+    let engine = &server.engine;
+    let name = Name::new(node).map_err(turnwise::Error::from)?;
+    let here: Vec<NodeView> =
+        engine.nodes().await?.nodes.into_iter().filter(|one| one.node == name).collect();
+    let drain = match verb.as_str() {
+        "drain" => true,
+        "resume" => false,
+        _ => return Err(Problem::bad("bad_verb", "a node can be told to drain or resume")),
+    };
+    match drain {
+        true if here.is_empty() => {
+            let detail = format!("there is no node `{name}`: `turnwise nodes` lists them");
+            return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_node", detail));
+        }
+        true => engine.drain_node(&name).await?,
+        // Also of one that has gone: its name may come back.
+        false => engine.resume_node(&name).await?,
+    }
+    Ok(Json(Drained { drained: drain, running: here.iter().map(|node| node.running).sum() }))
+}
+
 /// Every lease.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Leases {
@@ -101,6 +154,7 @@ fn node(view: NodeView) -> NodeOut {
         since: view.since.as_micros(),
         until: view.until.as_micros(),
         alive: view.alive,
+        drained: view.drained,
     }
 }
 

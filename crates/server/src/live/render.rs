@@ -44,7 +44,7 @@ pub(crate) struct EventOut {
     lane: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    /// The name of a step or a lease.
+    /// The name of a step, a lease or a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,6 +157,7 @@ fn one(view: &EventView, line: Option<&LineKey>, lane: Option<&Name>) -> Rendere
                 Target::Kind(name) => kind = Some(name.clone()),
                 Target::Owner(name) => owner = Some(name.clone()),
                 Target::Batch(id) => of_batch(*id),
+                Target::Node(name) => out.name = Some(name.to_string()),
             }
             "paused"
         }

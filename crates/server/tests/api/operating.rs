@@ -22,6 +22,22 @@ fn pausing_holds_work_back_until_it_is_resumed() {
 }
 
 #[test]
+fn a_node_is_drained_and_goes_on() {
+    let site = Site::new();
+    let node = site.get("/api/v1/nodes").1["nodes"][0]["node"].as_str().unwrap().to_owned();
+    let tell = |verb: &str| site.post(&format!("/api/v1/nodes/{node}/{verb}"), &json!({}));
+    assert_eq!(tell("drain"), (200, json!({"drained": true, "running": 0})));
+    assert_eq!(site.get("/api/v1/nodes").1["nodes"][0]["drained"], true);
+    let job = site.submit(&json!({"kind": "echo", "owner": "acme"}));
+    let (_, waited) = site.get(&format!("/api/v1/jobs/{job}?wait_ms=200"));
+    assert_eq!(waited["state"], "ready", "{waited}");
+    assert_eq!(tell("resume"), (200, json!({"drained": false, "running": 0})));
+    assert_eq!(site.ended(&job)["state"], "done");
+    refused(&tell("stop"), 400, "bad_verb");
+    refused(&site.post("/api/v1/nodes/nobody/drain", &json!({})), 404, "unknown_node");
+}
+
+#[test]
 fn a_name_may_hold_anything() {
     let site = Site::new();
     let owner = "a/b ü%?#<b>";

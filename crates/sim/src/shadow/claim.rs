@@ -51,7 +51,7 @@ impl Shadow {
             );
         }
         self.batch_allows(id, job)?;
-        self.nothing_pauses(id, job)?;
+        self.nothing_pauses(id, job, seen.process)?;
         if let Some(kind) = self.kinds.get(&job.kind).cloned() {
             self.within_caps(id, job, &kind)?;
             self.lease_allows(id, &kind, claim.term, seen.now)?;
@@ -65,8 +65,10 @@ impl Shadow {
         Ok(())
     }
 
-    fn nothing_pauses(&self, id: JobId, job: &JobShadow) -> Result<(), Broken> {
-        match self.paused.iter().find(|target| is_target(target, job)) {
+    fn nothing_pauses(&self, id: JobId, job: &JobShadow, process: usize) -> Result<(), Broken> {
+        let drained =
+            |target: &Target| matches!(target, Target::Node(node) if **node == format!("node-{process}"));
+        match self.paused.iter().find(|target| is_target(target, job) || drained(target)) {
             Some(target) => broken(3, format!("{id} was claimed while {target:?} was paused")),
             None => Ok(()),
         }
@@ -126,5 +128,6 @@ pub(crate) fn is_target(target: &Target, job: &JobShadow) -> bool {
         Target::Kind(kind) => *kind == job.kind,
         Target::Owner(owner) => *owner == job.owner,
         Target::Batch(batch) => Some(*batch) == job.batch,
+        Target::Node(_) => false,
     }
 }

@@ -206,6 +206,14 @@ pub async fn what_is_paused_is_not_claimed(world: World) {
     for unknown in others {
         world.refused(Unit::Control(Control::Pause(unknown, true))).await;
     }
+    // A node that is drained keeps what it runs, and begins nothing.
+    let node = Target::Node(name("node"));
+    let claimed = world.claim(jobs[0]).await;
+    world.control(Control::Pause(node.clone(), true)).await;
+    world.settle(&claimed, Verdict::Released).await;
+    assert_eq!(world.claim_refused(jobs[0]).await, Refusal::Draining);
+    world.control(Control::Pause(node, false)).await;
+    world.control(Control::Pause(Target::Node(name("another")), true)).await;
     // Pausing something else is no hindrance.
     world.control(Control::Pause(Target::Owner(name("bolt")), true)).await;
     world.run(jobs[0]).await;

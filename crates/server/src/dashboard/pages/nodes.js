@@ -1,6 +1,7 @@
 // Nodes: which processes live, what they do, and who holds which lease.
 
-import { get } from '../app/api.js';
+import { action, actionRow } from '../app/act.js';
+import { at, get, post } from '../app/api.js';
 import { keepFresh } from '../app/fresh.js';
 import { learnTime } from '../kit/clock.js';
 import { h } from '../kit/dom.js';
@@ -16,7 +17,7 @@ export function mount(element, { signal }) {
     caption: 'Nodes',
     captionSeen: true,
     key: ({ number, session }) => `${number} ${session}`,
-    columns: nodeColumns(),
+    columns: nodeColumns(() => reload()),
     empty: () => empty('No node has a session.', 'Start one:', 'turnwise up'),
   });
   const leases = table({
@@ -33,13 +34,13 @@ export function mount(element, { signal }) {
     nodes.show(answer.nodes);
     leases.show(answer.leases);
   };
-  keepFresh(element, signal, load, {
-    when: ({ what }) => ['session_opened', 'session_ended', 'lease_taken'].includes(what),
+  const reload = keepFresh(element, signal, load, {
+    when: ({ what }) => ['session_opened', 'session_ended', 'lease_taken', 'paused'].includes(what),
     calm: 3_000,
   });
 }
 
-function nodeColumns() {
+function nodeColumns(reload) {
   return [
     {
       title: 'Node',
@@ -51,8 +52,8 @@ function nodeColumns() {
     {
       title: 'Stands',
       kind: 'tight',
-      value: ({ alive }) => alive,
-      draw: ({ alive }) => (alive ? state('alive') : state('gone', 'gone')),
+      value: ({ alive, drained, running }) => [alive, drained, running === 0],
+      draw: standing,
     },
     {
       title: 'Roles',
@@ -80,7 +81,46 @@ function nodeColumns() {
     { title: 'Session', value: ({ session }) => session, draw: ({ session }) => h('code', null, session) },
     { title: 'Since', kind: 'num', value: ({ since }) => since, draw: ({ since }) => ago(since) },
     { title: 'Session ends', kind: 'num', value: ({ until }) => until, draw: ({ until }) => ago(until) },
+    {
+      title: 'Actions',
+      kind: 'act',
+      value: ({ node, drained, roles }) => [node, drained, roles],
+      draw: (row) => nodeActions(row, reload),
+    },
   ];
+}
+
+function standing({ alive, drained, running }) {
+  if (!alive) return state('gone', 'gone');
+  if (!drained) return state('alive');
+  return state('paused', running === 0 ? 'drained' : 'draining');
+}
+
+function nodeActions({ node, drained, roles }, reload) {
+  if (drained) {
+    return actionRow(
+      action('Resume', {
+        label: `Resume node ${node}`,
+        work: () => post(at`/nodes/${node}/resume`),
+        done: `Node ${node} goes on with its next heartbeat.`,
+        after: reload,
+      }),
+    );
+  }
+  if (!roles.includes('worker')) return null;
+  return actionRow(
+    action('Drain', {
+      label: `Drain node ${node}`,
+      work: () => post(at`/nodes/${node}/drain`),
+      done: `Node ${node} begins nothing more: what runs there ends.`,
+      after: reload,
+      ask: {
+        title: `Drain node ${node}?`,
+        text: ['What it runs ends there; nothing more begins. Others take over, if they have the handlers.'],
+        confirm: 'Drain',
+      },
+    }),
+  );
 }
 
 function slotsOf({ running, slots }) {

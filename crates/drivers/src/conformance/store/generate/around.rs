@@ -44,9 +44,10 @@ impl Generator {
     }
 
     pub(super) fn target(&mut self, batch: BatchId) -> Target {
-        match self.chance.below(3) {
+        match self.chance.below(4) {
             0 => Target::Kind(name(self.chance.pick(&KINDS))),
             1 => Target::Owner(self.owner()),
+            2 => Target::Node(name("node")),
             _ => Target::Batch(batch),
         }
     }
