@@ -22,12 +22,12 @@ use crate::problem::Problem;
 
 /// Whoever asks, as their token says.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller {
+pub struct Caller {
     /// The token's name.
-    pub(crate) name: Name,
+    pub name: Name,
     pub(crate) scopes: BTreeSet<Scope>,
     /// The owners that the token is bound to; without them, it is bound to none.
-    pub(crate) owners: Option<BTreeSet<Name>>,
+    pub owners: Option<BTreeSet<Name>>,
     /// The token's digest.
     pub(crate) hash: [u8; 32],
 }
@@ -59,12 +59,12 @@ impl Caller {
     }
 
     /// Whether it may see and touch what belongs to an owner.
-    pub(crate) fn sees(&self, owner: &Name) -> bool {
+    pub fn sees(&self, owner: &Name) -> bool {
         self.owners.as_ref().is_none_or(|owners| owners.contains(owner))
     }
 
     /// Refuses a token that is bound to owners, where what is asked for belongs to nobody in particular.
-    pub(crate) fn must_be_free(&self) -> Result<(), Problem> {
+    pub fn must_be_free(&self) -> Result<(), Problem> {
         match &self.owners {
             None => Ok(()),
             Some(_) => Err(self.bound("this shows what belongs to others too")),
@@ -72,7 +72,7 @@ impl Caller {
     }
 
     /// The owner that a request is about: the one it names, or the only one that the token is bound to.
-    pub(crate) fn owner(&self, named: Option<Name>) -> Result<Option<Name>, Problem> {
+    pub fn owner(&self, named: Option<Name>) -> Result<Option<Name>, Problem> {
         match (&self.owners, named) {
             (None, named) => Ok(named),
             (Some(owners), Some(named)) if owners.contains(&named) => Ok(Some(named)),

@@ -33,6 +33,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::guard;
+use crate::application::{self, Application, Routes};
 use crate::input::BODY_BYTES;
 use crate::problem::{self, Problem};
 use crate::state::{Server, Shared};
@@ -42,7 +43,7 @@ use crate::{dashboard, headers, metrics, pages};
 const PAGE: usize = 100;
 
 /// What a handler answers.
-pub(crate) type Answer<T> = Result<axum::Json<T>, Problem>;
+pub type Answer<T> = Result<axum::Json<T>, Problem>;
 
 /// How many rows are wanted, within the limits.
 pub(crate) fn rows(limit: Option<usize>) -> usize {
@@ -68,26 +69,32 @@ pub(crate) fn rows(limit: Option<usize>) -> usize {
 )]
 struct Described;
 
-/// What the API takes and gives, as it is at `/api/openapi.json`.
-pub fn openapi() -> OpenApi {
-    let (_, api) = described().split_for_parts();
+/// What the API takes and gives, as it is at `/api/openapi.json` of a server with these applications.
+pub fn openapi(applications: &[Application]) -> OpenApi {
+    let (_, api) = described(applications).split_for_parts();
     api
 }
 
 /// Every route with its description. Routes that need the same scope are together, and a layer asks for it.
-fn described() -> OpenApiRouter<Arc<Shared>> {
+fn described(applications: &[Application]) -> OpenApiRouter<Arc<Shared>> {
     let mut api = Described::openapi();
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     api.components.get_or_insert_default().add_security_scheme("token", bearer);
     let scoped = |scope: Scope, routes: OpenApiRouter<Arc<Shared>>| {
         routes.route_layer(from_fn_with_state(scope, guard::scoped))
     };
+    let with = |own: OpenApiRouter<Arc<Shared>>, theirs: fn(&Routes) -> &OpenApiRouter| {
+        applications.iter().fold(own, |all, one| all.merge(theirs(&one.routes).clone().with_state(())))
+    };
     let known = OpenApiRouter::new()
         .routes(routes!(session::show, session::end))
-        .merge(scoped(Scope::Read, reading()))
-        .merge(scoped(Scope::Submit, submitting()))
+        .merge(scoped(Scope::Read, with(reading(), |routes| &routes.read)))
+        .merge(scoped(Scope::Submit, with(submitting(), |routes| &routes.submit)))
         .merge(scoped(Scope::Work, working()))
-        .merge(scoped(Scope::Admin, operating().route_layer(from_fn(guard::audited))))
+        .merge(scoped(
+            Scope::Admin,
+            with(operating(), |routes| &routes.admin).route_layer(from_fn(guard::audited)),
+        ))
         .route_layer(from_fn(guard::known));
     OpenApiRouter::with_openapi(api)
         .routes(routes!(health::health))
@@ -160,7 +167,7 @@ fn operating() -> OpenApiRouter<Arc<Shared>> {
 /// Everything that a server answers.
 pub(crate) fn router(server: &Server) -> Router {
     let shared = &server.0;
-    let (api, description) = described().split_for_parts();
+    let (api, description) = described(&shared.applications).split_for_parts();
     let description = Arc::new(description);
     let document = {
         let description = description.clone();
@@ -173,6 +180,9 @@ pub(crate) fn router(server: &Server) -> Router {
         .route("/api/errors/{code}", get(pages::error))
         .route("/", get(dashboard::home))
         .route("/assets/{*path}", get(dashboard::asset))
+        .route("/apps/{name}", get(application::beside))
+        .route("/apps/{name}/", get(application::home))
+        .route("/apps/{name}/{*path}", get(application::file))
         .fallback(dashboard::page)
         .method_not_allowed_fallback(problem::no_such_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES))

@@ -9,11 +9,9 @@ use serde::Deserialize;
 
 use crate::access::guard::Peer;
 use crate::api::session;
+use crate::application::File;
 use crate::problem::{self, Problem};
 use crate::state::Shared;
-
-/// A file that a page refers to: its path, and what is in it.
-type File = (&'static str, &'static [u8]);
 
 macro_rules! files {
     ($($path:literal)*) => {
@@ -97,6 +95,7 @@ fn kind(path: &str) -> &'static str {
         Some("js") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("html") => "text/html; charset=utf-8",
         _ => "application/octet-stream",
     }
 }
@@ -139,7 +138,12 @@ pub(crate) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Respon
 
 /// A file that a page refers to.
 pub(crate) async fn asset(Path(path): Path<String>) -> Response {
-    match FILES.iter().find(|(known, _)| *known == path) {
+    served(FILES, &path).await
+}
+
+/// One of these files.
+pub(crate) async fn served(files: &'static [File], path: &str) -> Response {
+    match files.iter().find(|(known, _)| *known == path) {
         // A browser asks whether it is still the same, so that a new version is seen at once.
         Some((path, body)) => {
             ([(header::CONTENT_TYPE, kind(path)), (header::CACHE_CONTROL, "no-cache")], *body).into_response()

@@ -15,7 +15,8 @@ use crate::problem::Problem;
 pub(crate) const BODY_BYTES: usize = 20 << 20;
 
 /// A JSON body. An empty one is read as an empty object, so that what needs nothing said can be sent without.
-pub(crate) struct Said<T>(pub(crate) T);
+#[derive(Debug)]
+pub struct Said<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Said<T> {
     type Rejection = Problem;
@@ -41,8 +42,9 @@ pub(crate) fn too_large() -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
 }
 
-/// A query.
-pub(crate) struct Asked<T>(pub(crate) T);
+/// What stands behind the question mark of an address.
+#[derive(Debug)]
+pub struct Asked<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Problem;

@@ -7,6 +7,7 @@
 
 mod access;
 mod api;
+mod application;
 mod clock;
 mod connections;
 mod dashboard;
@@ -20,10 +21,13 @@ mod problem;
 mod state;
 mod workers;
 
+pub use access::Caller;
 pub use access::secret::Secret;
-pub use api::openapi;
+pub use api::{Answer, openapi};
+pub use application::{Application, File, Routes};
 pub use connections::serve;
 pub use diagnostics::diagnose;
+pub use input::{Asked, Said};
 pub use metrics::record as record_metrics;
-pub use problem::CODES;
-pub use state::{Admission, Application, Options, Server, Setting};
+pub use problem::{CODES, Problem, Problems};
+pub use state::{Admission, Options, Server, Setting};

@@ -9,7 +9,7 @@ use utoipa::{IntoResponses, ToSchema};
 
 /// An error answer.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub struct Problem {
     pub(crate) status: StatusCode,
     pub(crate) code: String,
     pub(crate) detail: String,
@@ -20,7 +20,7 @@ pub(crate) struct Problem {
 /// A problem document, as RFC 9457 has it.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Problem)]
-pub(crate) struct Document {
+pub struct Document {
     /// The page about this code.
     r#type: String,
     /// The code in words.
@@ -36,7 +36,7 @@ pub(crate) struct Document {
 /// What every route can come to.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "it only describes")]
-pub(crate) enum Problems {
+pub enum Problems {
     /// The request was refused: the code and the sentence say why.
     #[response(status = "4XX", content_type = "application/problem+json")]
     Refused(#[to_schema] Document),
@@ -46,22 +46,23 @@ pub(crate) enum Problems {
 }
 
 impl Problem {
-    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+    /// A problem with one of the [codes](crate::CODES), and a sentence that says what happened and what to do.
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         Problem { status, code: code.into(), detail: detail.into(), after: None }
     }
 
     /// What was given makes no sense.
-    pub(crate) fn bad(code: &'static str, detail: impl Into<String>) -> Self {
+    pub fn bad(code: &'static str, detail: impl Into<String>) -> Self {
         Problem::new(StatusCode::BAD_REQUEST, code, detail)
     }
 
     /// Whoever asks may not.
-    pub(crate) fn forbidden(code: &'static str, detail: impl Into<String>) -> Self {
+    pub fn forbidden(code: &'static str, detail: impl Into<String>) -> Self {
         Problem::new(StatusCode::FORBIDDEN, code, detail)
     }
 
     /// It is worth to try again after so many seconds.
-    pub(crate) fn after(mut self, seconds: u32) -> Self {
+    pub fn after(mut self, seconds: u32) -> Self {
         self.after = Some(seconds);
         self
     }

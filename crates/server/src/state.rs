@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use crate::access::crowd::Crowd;
 use crate::access::ring::Ring;
 use crate::access::secret::Secret;
+use crate::application::Application;
 use crate::live::Live;
 use crate::workers::Workers;
 
@@ -35,7 +36,7 @@ pub struct Options {
     pub settings: Vec<Setting>,
     /// `embedded` or `fleet`, to be shown.
     pub profile: &'static str,
-    /// What applications add to the dashboard.
+    /// What stands on the engine, with its routes and pages.
     pub applications: Vec<Application>,
     /// Said when the process stops: whoever waits for something gets an answer now.
     pub closing: watch::Receiver<bool>,
@@ -66,19 +67,6 @@ pub struct Setting {
     pub value: String,
     /// Where it was said: `default`, `file`, `environment` or `flag`, perhaps with more.
     pub from: String,
-}
-
-/// What an application adds to the dashboard.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Application {
-    /// Its name.
-    pub name: String,
-    /// What people call it.
-    pub title: String,
-    /// Its page.
-    pub path: String,
-    /// A module for a panel on the overview, if it has one.
-    pub panel: Option<String>,
 }
 
 /// A server for one engine. Cheap to clone.

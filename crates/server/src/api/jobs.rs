@@ -70,9 +70,9 @@ pub(crate) struct Which {
     batch: Option<String>,
     /// Only of this lane.
     lane: Option<String>,
-    /// Only submitted at this time or later.
+    /// Only submitted at this time or later, in whole milliseconds.
     since: Option<i64>,
-    /// Only submitted before this time.
+    /// Only submitted before this time; a millisecond that has begun counts.
     until: Option<i64>,
     /// The `next` of the page before.
     cursor: Option<String>,

@@ -183,7 +183,7 @@ async fn run(closing: watch::Receiver<bool>, said: mpsc::Sender<String>) {
         admission: Admission { off: vec![("shell", "--allow-shell")], check },
         settings: vec![Setting { name: "listen".into(), value: address.to_string(), from: "default".into() }],
         profile: "embedded",
-        applications: Vec::new(),
+        applications: vec![crate::application::notes()],
         closing,
     });
     said.send(format!("http://{address}")).unwrap();
