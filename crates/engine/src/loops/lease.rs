@@ -1,7 +1,6 @@
 //! Leases that kinds are bound to: held by one process at a time, and given up before they end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
 use turnwise_core::name::Name;
@@ -11,23 +10,22 @@ use turnwise_drivers::leases::LeaseError;
 use crate::loops::said;
 use crate::loops::scheduler::{member_name, trust};
 use crate::meter;
+use crate::terms::{LeaseNews, LeaseTerms};
 use crate::worker::Crew;
-
-/// A lease of this kind lasts so long, and is renewed at half of it.
-const SPAN: Duration = Duration::from_secs(30);
 
 /// Asks for a lease, keeps it, and stops what runs under it when it is lost.
 pub(crate) async fn hold(crew: Arc<Crew>, lease: Name, mut stop: watch::Receiver<bool>) {
     let inner = &crew.inner;
-    let holder = member_name(inner);
-    let mut term = None;
+    let terms = inner.registry.terms(&lease);
+    let mut held = Held { lease, holder: member_name(inner), terms, term: None };
+    let span = held.terms.span;
     let mut trusted_until = Time::MAX;
     loop {
         let asked = inner.runtime.now();
         let ask = async {
-            match term {
-                Some(term) => inner.leases.renew(&lease, term, SPAN).await,
-                None => inner.leases.acquire(&lease, &holder, SPAN).await,
+            match held.term {
+                Some(term) => inner.leases.renew(&held.lease, term, span).await,
+                None => inner.leases.acquire(&held.lease, &held.holder, span).await,
             }
         };
         // Who gets no answer stops in time all the same.
@@ -37,28 +35,25 @@ pub(crate) async fn hold(crew: Arc<Crew>, lease: Name, mut stop: watch::Receiver
             () = inner.runtime.sleep_until(trusted_until) => None,
         };
         let wait = match answer {
-            Some(Ok(held)) => {
-                if term != Some(held.term) {
-                    meter::lease_taken(&lease);
-                }
-                term = Some(held.term);
-                trusted_until = asked + trust(SPAN);
-                crew.set_term(&lease, Some((held.term, trusted_until)));
+            Some(Ok(lease)) => {
+                trusted_until = asked + trust(span);
+                crew.set_term(&held.lease, Some((lease.term, trusted_until)));
+                held.gain(lease.term);
                 crew.news.notify_one();
-                SPAN / 2
+                held.terms.renew
             }
             None | Some(Err(LeaseError::Refused(_))) => {
-                lose(&crew, &lease, &mut term);
+                held.lose(&crew, if answer.is_none() { "unanswered" } else { "refused" });
                 trusted_until = Time::MAX;
-                SPAN / 30
+                held.terms.again()
             }
             Some(Err(LeaseError::Store(error))) => {
-                tracing::warn!(%error, %lease, "a lease could not be asked for");
-                if term.is_some_and(|_| crew.term(&lease, inner.runtime.now()).is_none()) {
-                    lose(&crew, &lease, &mut term);
+                tracing::warn!(%error, lease = %held.lease, "a lease could not be asked for");
+                if held.term.is_some_and(|_| crew.term(&held.lease, inner.runtime.now()).is_none()) {
+                    held.lose(&crew, "unanswered");
                     trusted_until = Time::MAX;
                 }
-                SPAN / 30
+                held.terms.again()
             }
         };
         tokio::select! {
@@ -67,17 +62,43 @@ pub(crate) async fn hold(crew: Arc<Crew>, lease: Name, mut stop: watch::Receiver
             () = inner.runtime.sleep_until(inner.runtime.now() + wait) => {}
         }
     }
-    if let Some(term) = term {
-        crew.set_term(&lease, None);
+    if let Some(term) = held.term {
+        crew.set_term(&held.lease, None);
+        held.tell_lost(term, "released");
         // At once for whoever comes next; if this fails, the lease runs out by itself.
-        let _ = inner.leases.release(&lease, term).await;
+        let _ = inner.leases.release(&held.lease, term).await;
     }
 }
 
-fn lose(crew: &Crew, lease: &Name, term: &mut Option<u64>) {
-    if term.take().is_some() {
-        tracing::warn!(%lease, "a lease was lost; what ran under it is stopped");
-        crew.set_term(lease, None);
-        crew.abort_under(lease);
+/// A lease and whether this process holds it.
+struct Held {
+    lease: Name,
+    holder: Name,
+    terms: LeaseTerms,
+    term: Option<u64>,
+}
+
+impl Held {
+    fn gain(&mut self, term: u64) {
+        if self.term.replace(term) == Some(term) {
+            return;
+        }
+        meter::lease_taken(&self.lease);
+        let (lease, holder, span) = (&*self.lease, &*self.holder, self.terms.span);
+        self.terms.tell(LeaseNews::Acquired { lease, holder, term, span });
+    }
+
+    fn lose(&mut self, crew: &Crew, why: &'static str) {
+        if let Some(term) = self.term.take() {
+            tracing::warn!(lease = %self.lease, "a lease was lost; what ran under it is stopped");
+            crew.set_term(&self.lease, None);
+            crew.abort_under(&self.lease);
+            self.tell_lost(term, why);
+        }
+    }
+
+    fn tell_lost(&self, term: u64, why: &'static str) {
+        let (lease, holder) = (&*self.lease, &*self.holder);
+        self.terms.tell(LeaseNews::Lost { lease, holder, term, why });
     }
 }
