@@ -4,10 +4,12 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A request to generate a service.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A request to generate a service. Wherever one is read, it is [checked](crate::check::request).
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Request {
     /// What the request is recognised by: the same id answers with the same job.
     pub id: String,
@@ -36,6 +38,13 @@ pub struct Request {
     pub allow_breaking: bool,
     /// Another request with the same content that still waits may stand for this one.
     pub collapse: bool,
+}
+
+impl<'de> Deserialize<'de> for Request {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(reader)?;
+        crate::check::request(&value).map_err(D::Error::custom)
+    }
 }
 
 /// The parts of a service.
@@ -126,7 +135,7 @@ impl fmt::Display for Type {
 }
 
 /// Something that the service can be asked for beyond creating, reading, changing and removing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Endpoint {
     /// How it is asked.
     pub method: Method,
@@ -135,7 +144,24 @@ pub struct Endpoint {
     /// About which entity.
     pub entity: String,
     /// For `GET`: only those whose fields have these values. For `POST`: the fields that are set.
+    #[serde(alias = "where", alias = "set")]
     pub values: serde_json::Map<String, serde_json::Value>,
+}
+
+/// As it stands in a request.
+impl Serialize for Endpoint {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = writer.serialize_struct("Endpoint", 4)?;
+        fields.serialize_field("method", &self.method)?;
+        fields.serialize_field("path", &self.path)?;
+        fields.serialize_field("entity", &self.entity)?;
+        let word = match self.method {
+            Method::Get => "where",
+            Method::Post => "set",
+        };
+        fields.serialize_field(word, &self.values)?;
+        fields.end()
+    }
 }
 
 /// How an endpoint is asked.
@@ -189,4 +215,27 @@ pub struct Description {
     pub entities: Vec<Entity>,
     /// What else it can be asked for.
     pub endpoints: Vec<Endpoint>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_reads_back_and_is_checked_again() {
+        let request = crate::sample::request("shop");
+        let mut written = serde_json::to_value(&request).unwrap();
+        assert_eq!(serde_json::from_value::<Request>(written.clone()).unwrap(), request);
+        written["service"] = "../x".into();
+        let error = serde_json::from_value::<Request>(written).unwrap_err().to_string();
+        assert!(error.starts_with("service: "), "{error}");
+    }
+
+    #[test]
+    fn the_content_is_the_same_whoever_asks_when() {
+        let one = crate::sample::request("shop");
+        let other = Request { id: "r-2".into(), trace_id: "t-2".into(), ..one.clone() };
+        assert_eq!(one.content(), other.content());
+        assert_ne!(one.content(), Request { port: 9_000, ..other }.content());
+    }
 }
