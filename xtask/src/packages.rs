@@ -33,6 +33,9 @@ const NEEDED: &[Package] = &[
     Package { name: "python3-psycopg2", program: "/usr/lib/python3/dist-packages/psycopg2/__init__.py" },
     // Its `promtool` judges metrics and alert rules.
     Package { name: "prometheus", program: "promtool" },
+    // The forge writes a zone file, which `named-checkzone` judges, and updates a name server, which is `named`.
+    Package { name: "bind9-utils", program: "/usr/bin/named-checkzone" },
+    Package { name: "bind9", program: "/usr/sbin/named" },
     // A browser, and the program that tests drive it with, to look at the dashboard.
     Package { name: "chromium", program: "/usr/bin/chromium" },
     Package { name: "chromium-driver", program: "/usr/bin/chromedriver" },

@@ -6,6 +6,7 @@ pub(crate) mod control;
 pub(crate) mod dead;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod forge;
 pub(crate) mod jobs;
 pub(crate) mod nodes;
 pub(crate) mod overview;

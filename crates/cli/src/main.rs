@@ -1,6 +1,7 @@
 //! The one program of Turnwise: it runs an engine, and talks to one that runs.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to people")]
 
+mod apps;
 mod bench;
 mod builtin;
 mod client;
@@ -20,8 +21,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use commands::{
-    backup, batches, control, dead, doctor, events, jobs, nodes, overview, schedules, submit, tokens, top,
-    up, watch,
+    backup, batches, control, dead, doctor, events, forge, jobs, nodes, overview, schedules, submit, tokens,
+    top, up, watch,
 };
 use settings::{Flags, Layers};
 
@@ -106,6 +107,8 @@ enum Command {
     Watch(watch::Args),
     /// Watch the whole engine on one screen.
     Top(top::Args),
+    /// Generate, commit and publish services, strictly in order.
+    Forge(forge::Args),
     /// Look for what is wrong, and print the settings in force.
     Doctor(doctor::Args),
     /// Copy the database to a file, also while an engine runs on it.
@@ -154,6 +157,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Tokens(args) => tokens::run(&args, &data()?)?,
         Command::Watch(args) => return watch::run(&args, &data()?),
         Command::Top(args) => top::run(&args, &data()?)?,
+        Command::Forge(args) => return forge::run(&args, &home),
         Command::Doctor(args) => return doctor::run(&args, &home),
         Command::Backup(args) => backup::run(&args, &data()?)?,
         Command::Bench(args) => bench::run(args)?,

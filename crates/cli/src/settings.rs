@@ -1,6 +1,7 @@
 //! What is in force: defaults, overruled by a file, by the environment, by flags; each value knows where it
 //! came from.
 
+mod forge;
 mod layers;
 mod slots;
 
@@ -50,6 +51,10 @@ pub(crate) struct Settings {
     pub(crate) roles: Roles,
     /// The servers of a fleet; without them, everything is in the data directory.
     pub(crate) fleet: Option<FleetOptions>,
+    /// How long this process lives without a heartbeat.
+    pub(crate) session: Duration,
+    /// How the forge works.
+    pub(crate) forge: turnwise_forge::Settings,
 }
 
 impl Settings {
@@ -61,6 +66,8 @@ impl Settings {
     /// Checks every value.
     pub(crate) fn from_layers(layers: &Layers) -> anyhow::Result<Settings> {
         let settings = Settings {
+            forge: forge::read(layers)?,
+            session: layers.parsed("session", session)?,
             roles: layers.parsed("roles", roles)?,
             fleet: fleet(layers)?,
             data: layers.parsed("data", path)?,
@@ -108,6 +115,7 @@ impl Settings {
         };
         let config = config
             .node(&self.node)
+            .session(self.session)
             .grace(self.grace)
             .keep_finished(self.keep_finished)
             .keep_events(self.keep_events);
@@ -157,6 +165,16 @@ fn fleet(layers: &Layers) -> anyhow::Result<Option<FleetOptions>> {
             ca_file,
         }),
     }))
+}
+
+/// Shorter, and a busy machine would be taken for dead; longer, and nobody would ever take over.
+fn session(text: &str) -> Result<Duration, String> {
+    let span = span::parse(text)?;
+    let (least, most) = (Duration::from_secs(1), Duration::from_secs(600));
+    match (least..=most).contains(&span) {
+        true => Ok(span),
+        false => Err(format!("`{text}` cannot be: use 1s to 10m")),
+    }
 }
 
 /// What this process does.

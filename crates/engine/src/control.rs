@@ -8,7 +8,7 @@ use turnwise_core::kind::LimitsChange;
 use turnwise_core::limits;
 use turnwise_core::name::Name;
 use turnwise_core::schedule::Target;
-use turnwise_drivers::store::{Control, Filter, Receipt, Unit};
+use turnwise_drivers::store::{Control, Filter, Receipt, Sweep, Unit};
 
 use crate::Error;
 use crate::engine::{Engine, odd_answer};
@@ -51,6 +51,19 @@ impl Engine {
                 None => return Ok(replayed),
             }
         }
+    }
+
+    /// Forgets ended jobs with all that belongs to them, before their time is over. How many there were; those that have
+    /// not ended stay.
+    pub async fn forget(&self, jobs: Vec<JobId>) -> Result<usize, Error> {
+        let mut forgotten = 0;
+        for part in jobs.chunks(limits::PAGE_ROWS) {
+            match self.inner.commit_one(Unit::Sweep(Sweep::Forget(part.to_vec()))).await? {
+                Receipt::Changed(count) => forgotten += count,
+                _ => return Err(odd_answer()),
+            }
+        }
+        Ok(forgotten)
     }
 
     /// Ends a whole batch: it takes no more jobs, and those that have not ended are cancelled.

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::job::Job;
 use crate::outcome::{Outcome, Stop};
 use crate::remote::Desk;
+use crate::terms::LeaseTerms;
 
 /// A handler as the crew calls it: with the payload as it was stored.
 type Call<T> = dyn Fn(&[u8], Context) -> T + Send + Sync;
@@ -38,6 +39,7 @@ struct Entry {
     slots: u32,
     handler: Handler,
     declared: bool,
+    terms: LeaseTerms,
 }
 
 /// The kinds that this process has handlers for.
@@ -81,14 +83,18 @@ impl Registry {
             Name::new(J::KIND).unwrap_or_else(|bad| panic!("the kind `{}` is no name: {bad}", J::KIND));
         let mut kind = Kind::new(name.clone());
         kind.sensitive = J::SENSITIVE.iter().map(|field| (*field).to_owned()).collect();
-        lock(&self.0).insert(name.clone(), Entry { kind, slots: 1, handler, declared: false });
+        lock(&self.0).insert(
+            name.clone(),
+            Entry { kind, slots: 1, handler, declared: false, terms: LeaseTerms::default() },
+        );
         Worker { name, entries: self.0.clone() }
     }
 
     /// A kind that a program outside works at. One that is declared keeps its rules: they are not told again.
     pub(crate) fn add_outside(&self, kind: Kind, slots: u32, declared: bool, desk: Arc<Desk>) {
         let name = kind.name.clone();
-        lock(&self.0).insert(name, Entry { kind, slots, handler: Handler::Outside(desk), declared });
+        let (handler, terms) = (Handler::Outside(desk), LeaseTerms::default());
+        lock(&self.0).insert(name, Entry { kind, slots, handler, declared, terms });
     }
 
     /// Kinds whose rules the store has not been told.
@@ -122,6 +128,13 @@ impl Registry {
         let bound =
             entries.iter().filter_map(|(name, entry)| Some((name.clone(), entry.kind.lease.clone()?)));
         bound.collect()
+    }
+
+    /// How a lease is held: as the first kind says that is bound to it.
+    pub(crate) fn terms(&self, lease: &Name) -> LeaseTerms {
+        let entries = lock(&self.0);
+        let bound = entries.values().find(|entry| entry.kind.lease.as_ref() == Some(lease));
+        bound.map(|entry| entry.terms.clone()).unwrap_or_default()
     }
 
     /// Slots by pool: what the kinds of a pool ask for together.
@@ -207,6 +220,15 @@ impl Worker {
     pub fn lease(self, lease: &str) -> Self {
         let lease = Name::new(lease).unwrap_or_else(|bad| panic!("the lease `{lease}` is no name: {bad}"));
         self.set(|entry| entry.kind.lease = Some(lease))
+    }
+
+    /// The same, held in this way.
+    ///
+    /// # Panics
+    ///
+    /// If the lease's name is no name.
+    pub fn lease_for(self, lease: &str, terms: LeaseTerms) -> Self {
+        self.lease(lease).set(|entry| entry.terms = terms)
     }
 
     /// How often a job may be taken from a dead worker before it is dead itself.

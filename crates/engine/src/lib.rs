@@ -56,6 +56,7 @@ mod remote;
 mod running;
 pub mod runtime;
 mod schedules;
+mod terms;
 pub mod testing;
 mod tokens;
 mod totals;
@@ -79,6 +80,7 @@ pub use readiness::Missing;
 pub use remote::{Recall, RecallReason, Remote, RemoteJob, RemoteOptions};
 pub use running::Running;
 pub use schedules::{Schedule, ScheduleView};
+pub use terms::{LeaseNews, LeaseTerms};
 pub use view::{BatchView, EventView, JobView, LaneView, OwnerView};
 
 pub use turnwise_core::batch::{Phase, When};

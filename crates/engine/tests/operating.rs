@@ -2,15 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use turnwise::testing::TestEngine;
 use turnwise::{
-    Config, Context, Cursor, Engine, Error, Event, Filter, Job, Kind, LimitsChange, Name, Outcome, Refusal,
-    State, Stop, Target, hours, millis, minutes, secs,
+    Config, Context, Cursor, Engine, Error, Event, Filter, Job, Kind, LeaseNews, LeaseTerms, LimitsChange,
+    Name, Outcome, Refusal, State, Stop, Target, hours, millis, minutes, secs,
 };
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -389,4 +389,43 @@ async fn rows_and_events_tell_kind_owner_and_lane() {
     let lines = test.engine.lines(&[line.unwrap()]).await.unwrap();
     let key = &lines[&line.unwrap()];
     assert_eq!((key.kind.as_str(), key.owner.as_str(), key.batch), ("login", "acme", None));
+}
+
+#[tokio::test]
+async fn a_lease_is_held_as_its_kind_says_and_its_news_are_told() {
+    let test = TestEngine::new().await.unwrap();
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let told = heard.clone();
+    let terms = LeaseTerms::new(secs(3), secs(1)).listener(move |news| {
+        told.lock().unwrap().push(match news {
+            LeaseNews::Acquired { lease, term, span, .. } => format!("{lease} {term} {}", span.as_secs()),
+            LeaseNews::Lost { lease, term, why, .. } => format!("{lease} {term} {why}"),
+            _ => "something else".into(),
+        });
+    });
+    test.engine.worker(|_job: Login, _ctx: Context| async { Ok(()) }).lease_for("generate", terms);
+    let running = test.engine.start().await.unwrap();
+    while heard.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let lease =
+        test.engine.nodes().await.unwrap().leases.into_iter().find(|seen| &*seen.lease.name == "generate");
+    let now = test.engine.time().await.unwrap();
+    assert!(lease.unwrap().lease.until <= now + secs(3));
+    running.stop().await;
+    assert_eq!(*heard.lock().unwrap(), ["generate 1 3", "generate 1 released"]);
+}
+
+#[tokio::test]
+async fn what_has_ended_can_be_forgotten_before_its_time() {
+    let test = TestEngine::new().await.unwrap();
+    test.engine.worker(|_job: Login, _ctx: Context| async { Ok(()) });
+    let running = test.engine.start().await.unwrap();
+    let done = test.engine.submit(login("ada")).await.unwrap();
+    test.engine.wait(done).await.unwrap();
+    running.stop().await;
+    let waits = test.engine.submit(login("ada")).await.unwrap();
+    assert_eq!(test.engine.forget(vec![done, waits]).await.unwrap(), 1);
+    assert!(test.engine.job(done).await.unwrap().is_none());
+    assert!(test.engine.job(waits).await.unwrap().is_some());
 }

@@ -11,6 +11,7 @@ use turnwise::{Engine, Error, Running, StoreError};
 use turnwise_server::{Admission, Options, Secret, Server, Setting};
 
 use crate::Home;
+use crate::apps;
 use crate::builtin::{self, Allowed};
 use crate::client::{link, with_data};
 use crate::failure::refused;
@@ -90,6 +91,7 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     let engine = Engine::open(settings.engine()).await.map_err(|error| explained(&error, data))?;
     let allowed = Allowed { shell: settings.allow_shell, http: settings.allow_http };
     builtin::register(&engine, allowed, &settings.slots);
+    apps::register(&engine, settings);
     let (close, closing) = watch::channel(false);
     let opened = match settings.roles.api || settings.fleet.is_none() {
         true => Some(open(settings, &engine, allowed, closing).await?),
@@ -155,10 +157,10 @@ async fn open(
         root,
         address,
         hosts: settings.hosts.clone(),
-        admission: Admission { off: allowed.kinds().1, check: builtin::check },
+        admission: Admission { off: allowed.kinds().1, check: apps::check },
         settings: shown.map(|(name, value, from)| Setting { name: name.into(), value, from }).collect(),
         profile: if settings.fleet.is_some() { "fleet" } else { "embedded" },
-        applications: Vec::new(),
+        applications: apps::applications(engine, settings),
         closing,
     };
     Ok(Opened { server: Server::new(options), listener, address, first })

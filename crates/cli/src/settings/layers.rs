@@ -21,7 +21,7 @@ const fn known(key: &'static str, variable: &'static str, default: &'static str)
     Known { key, variable, default }
 }
 
-const KNOWN: [Known; 21] = [
+const KNOWN: [Known; 34] = [
     known("data", "TURNWISE_DATA", "./turnwise-data"),
     known("listen", "TURNWISE_LISTEN", "127.0.0.1:7700"),
     known("hosts", "TURNWISE_HOSTS", ""),
@@ -43,11 +43,25 @@ const KNOWN: [Known; 21] = [
     known("schema", "TURNWISE_SCHEMA", "turnwise"),
     known("prefix", "TURNWISE_PREFIX", ""),
     known("ca_file", "TURNWISE_CA_FILE", ""),
+    known("session", "TURNWISE_SESSION", "10s"),
+    known("forge_folder", "TURNWISE_FORGE_FOLDER", ""),
+    known("forge_order", "TURNWISE_FORGE_ORDER", "per_service"),
+    known("forge_slots", "TURNWISE_FORGE_SLOTS", "4"),
+    known("forge_timeout", "TURNWISE_FORGE_TIMEOUT", "15m"),
+    known("forge_retry", "TURNWISE_FORGE_RETRY", "5s"),
+    known("forge_zone", "TURNWISE_FORGE_ZONE", "example.test"),
+    known("forge_address", "TURNWISE_FORGE_ADDRESS", "127.0.0.1"),
+    known("forge_dns_server", "TURNWISE_FORGE_DNS_SERVER", ""),
+    known("forge_dns_key", "TURNWISE_FORGE_DNS_KEY", ""),
+    // The names that operators of the system before this one know.
+    known("forge_leader_key", "COMPUTE_QUEUE_LEADER_KEY", "locks:compute:generate:leader:v1"),
+    known("forge_leader_ttl_ms", "COMPUTE_QUEUE_LEADER_TTL_MS", "30000"),
+    known("forge_leader_renew_ms", "COMPUTE_QUEUE_LEADER_RENEW_MS", "15000"),
 ];
 
 /// Settings that may hold a password: they are shown without it, and have no flag, because everybody can read the flags
 /// of a process.
-const SECRET: [&str; 3] = ["postgres", "rabbitmq", "redis"];
+const SECRET: [&str; 4] = ["postgres", "rabbitmq", "redis", "forge_dns_key"];
 
 /// A file that can be named in the environment too.
 const CONFIG_VARIABLE: &str = "TURNWISE_CONFIG";

@@ -1,0 +1,188 @@
+//! A request as it is shown: where it stands, phase by phase, and what went wrong on the way.
+
+use serde::Serialize;
+use serde_json::Value;
+use turnwise::{Engine, Error, Filter, Job as _, JobId, JobView, Name, State, limits};
+use utoipa::ToSchema;
+
+use crate::fault::Class;
+use crate::job::Generate;
+use crate::journal::{Journal, Line};
+use crate::phase::Phase;
+use crate::queue;
+use crate::settings::Settings;
+
+/// Requests among which one is looked for by its id.
+const LOOKED_AT: usize = 500;
+
+/// A request and everything about it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Status {
+    /// The job that stands for it.
+    pub(crate) job: String,
+    /// Its id.
+    pub(crate) request: String,
+    /// What its log lines carry.
+    pub(crate) trace_id: String,
+    /// The service.
+    pub(crate) service: String,
+    /// Whose it is.
+    pub(crate) owner: String,
+    /// `Queued`, `Processing`, `Retrying`, `Completed`, `Failed` or `Cancelled`. It is `Failed` only when no attempt is left.
+    pub(crate) status: &'static str,
+    /// The lane that it is in.
+    pub(crate) lane: Option<String>,
+    /// How many are before it; 0 at the head of its lane, nothing when it has ended.
+    pub(crate) position: Option<u64>,
+    /// The attempt that runs or ran last.
+    pub(crate) attempt: u16,
+    /// How many it may have.
+    pub(crate) attempts: u16,
+    /// When it was accepted, in microseconds since 1970.
+    pub(crate) submitted: i64,
+    /// When it is due, or since when it stands as it does.
+    pub(crate) since: i64,
+    /// Its phases, in order.
+    pub(crate) phases: Vec<PhaseView>,
+    /// What went wrong, oldest first.
+    pub(crate) errors: Vec<ErrorView>,
+    /// What each phase made, when it is done.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) result: Option<Value>,
+    /// What it said on its way.
+    pub(crate) log: Vec<Line>,
+}
+
+/// A phase and where it stands.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PhaseView {
+    /// Its name.
+    pub(crate) phase: &'static str,
+    /// `done`, `running`, `failed` or `waiting`.
+    pub(crate) state: &'static str,
+}
+
+/// An attempt that went wrong.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ErrorView {
+    /// Which attempt.
+    pub(crate) attempt: u16,
+    /// The class: `VALIDATION`, `NOT_FOUND`, `AUTHORIZATION`, `TIMEOUT`, `MIGRATION_ISSUES`, `GIT`, `DNS`, `INTERNAL`, or
+    /// `STALE` for one whose worker was lost.
+    pub(crate) class: &'static str,
+    /// What happened.
+    pub(crate) text: String,
+    /// How long the attempt had run, in seconds.
+    pub(crate) age_seconds: f64,
+    /// When it ended, in microseconds since 1970.
+    pub(crate) at: i64,
+}
+
+/// A request by the id of its job, or by its own among the last ones.
+pub(crate) async fn find(engine: &Engine, id: &str) -> Result<Option<JobView>, Error> {
+    if let Ok(job) = id.parse::<JobId>()
+        && let Some(view) = engine.job(job).await?.filter(|view| &*view.kind == Generate::KIND)
+    {
+        return Ok(Some(view));
+    }
+    let kind = Some(queue::kind()?);
+    let mut filter = Filter { kind, limit: limits::PAGE_ROWS.min(LOOKED_AT), ..Filter::default() };
+    let mut looked_at = 0;
+    loop {
+        let (rows, before) = engine.jobs(filter.clone()).await?;
+        for row in rows {
+            looked_at += 1;
+            let view = engine.job(row.header.id).await?;
+            if let Some(view) = view.filter(|view| view.payload["request"]["id"] == id) {
+                return Ok(Some(view));
+            }
+        }
+        if before.is_none() || looked_at >= LOOKED_AT {
+            return Ok(None);
+        }
+        filter.before = before;
+    }
+}
+
+/// Everything about a request.
+pub(crate) async fn status(engine: &Engine, settings: &Settings, view: &JobView) -> Result<Status, Error> {
+    let lane: Option<&Name> = view.lane.as_ref();
+    let row = engine.rows(vec![view.id]).await?;
+    let position = match row.first() {
+        Some(row) => queue::position(engine, row, lane).await?,
+        None => None,
+    };
+    let text = |name: &str| view.payload["request"][name].as_str().unwrap_or_default().to_owned();
+    Ok(Status {
+        job: view.id.to_string(),
+        request: text("id"),
+        trace_id: text("trace_id"),
+        service: text("service"),
+        owner: view.owner.to_string(),
+        status: word(view.state),
+        lane: lane.map(Name::to_string),
+        position,
+        attempt: view.attempt,
+        attempts: view.attempts,
+        submitted: view.submitted.as_micros(),
+        since: view.at.as_micros(),
+        phases: phases(view),
+        errors: errors(view),
+        result: view.result.clone(),
+        log: Journal::of(&settings.folder, view.id).lines(),
+    })
+}
+
+/// Where a request stands, in the words that operators know.
+pub(crate) fn word(state: State) -> &'static str {
+    match state {
+        State::Waiting | State::Ready | State::Scheduled => "Queued",
+        State::Running => "Processing",
+        State::Retrying => "Retrying",
+        State::Done => "Completed",
+        State::Dead => "Failed",
+        State::Cancelled => "Cancelled",
+    }
+}
+
+/// Its phases. A finished one is a finished step; nothing is guessed from words.
+pub(crate) fn phases(view: &JobView) -> Vec<PhaseView> {
+    let done = |phase: Phase| view.steps.iter().any(|step| &**step == phase.word());
+    let next = Phase::ALL.into_iter().find(|phase| !done(*phase));
+    let begun = view.attempt > 0;
+    Phase::ALL
+        .into_iter()
+        .map(|phase| {
+            let state = match view.state {
+                _ if done(phase) => "done",
+                State::Running if next == Some(phase) => "running",
+                State::Dead | State::Retrying if begun && next == Some(phase) => "failed",
+                _ => "waiting",
+            };
+            PhaseView { phase: phase.word(), state }
+        })
+        .collect()
+}
+
+fn errors(view: &JobView) -> Vec<ErrorView> {
+    let found = view.errors.iter().map(|error| {
+        let age_seconds = error.ended.since(error.started).as_secs_f64();
+        let lost = serde_json::to_value(error.failure).is_ok_and(|failure| failure == "lost");
+        let (class, text) = if lost { stale(age_seconds) } else { classed(&error.error) };
+        ErrorView { attempt: error.attempt, class, text, age_seconds, at: error.ended.as_micros() }
+    });
+    found.collect()
+}
+
+/// An attempt whose worker was lost.
+fn stale(age: f64) -> (&'static str, String) {
+    ("STALE", format!("the worker sent no heartbeat any more, {age:.1} s after this attempt began"))
+}
+
+/// The class that an error names, and the rest of it.
+fn classed(error: &str) -> (&'static str, String) {
+    let rest_of =
+        |class: Class| Some((class.word(), error.strip_prefix(class.word())?.strip_prefix(": ")?.to_owned()));
+    let unnamed = || (Class::Internal.word(), error.to_owned());
+    Class::ALL.into_iter().find_map(rest_of).unwrap_or_else(unnamed)
+}
