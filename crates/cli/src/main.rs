@@ -14,6 +14,7 @@ mod settings;
 mod show;
 mod span;
 mod token;
+mod traces;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -14,6 +14,7 @@ pub(crate) use slots::Slots;
 use turnwise::{FleetOptions, PostgresOptions, RabbitOptions, RedisOptions, Roles};
 
 use crate::failure::usage;
+use crate::traces::Destination;
 use crate::{log, span};
 
 /// Every setting, checked.
@@ -27,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) hosts: Vec<String>,
     /// How often the log says how things are; never if zero.
     pub(crate) stats_interval: Duration,
+    /// Where traces go, if anywhere.
+    pub(crate) traces: Option<Destination>,
     /// The settings as they may be shown, with where each came from.
     pub(crate) shown: Vec<(&'static str, String, String)>,
     /// How log lines look.
@@ -80,6 +83,7 @@ impl Settings {
                 "0" | "0s" => Ok(Duration::ZERO),
                 _ => span::parse(text),
             })?,
+            traces: traces(layers)?,
             shown: layers.rows(),
             log: layers.parsed("log", str::parse)?,
             slots: layers.parsed("slots", Slots::parse)?,
@@ -121,6 +125,24 @@ impl Settings {
             .keep_events(self.keep_events);
         if self.most_bytes == 0 { config } else { config.most_bytes(self.most_bytes) }
     }
+}
+
+/// Where traces go, if anywhere.
+fn traces(layers: &Layers) -> anyhow::Result<Option<Destination>> {
+    let url = layers.parsed("traces", |text| match text {
+        "" => Ok(None),
+        _ if text.starts_with("http://") => Ok(Some(text.to_owned())),
+        _ => Err(format!(
+            "`{text}` is no address of a collector: write http://127.0.0.1:4318/v1/traces; one on another machine is \
+             reached through one on this machine, which can encrypt"
+        )),
+    })?;
+    let share = layers.parsed("trace_share", |text| match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!("`{text}` is no share of all traces: use 0 to 1, such as 0.01")),
+    })?;
+    let node = layers.parsed("node", |text| Ok(text.to_owned()))?;
+    Ok(url.map(|url| Destination { url, share, node }))
 }
 
 /// The servers of a fleet, if that is the profile.
@@ -233,6 +255,9 @@ mod tests {
             ("node", "", "at least one character"),
             ("grace", "10", "a unit"),
             ("most_bytes", "1k", "0 for no limit"),
+            ("traces", "127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"),
+            ("traces", "https://example.com", "no address of a collector"),
+            ("trace_share", "2", "use 0 to 1"),
         ];
         for (key, value, hint) in bad {
             let error = format!("{:#}", of(&[(key, value)]).unwrap_err());

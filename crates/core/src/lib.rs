@@ -22,4 +22,5 @@ pub mod retry;
 pub mod schedule;
 pub mod tally;
 pub mod time;
+pub mod trace;
 pub mod unique;

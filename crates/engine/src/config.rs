@@ -13,6 +13,7 @@ use turnwise_drivers::store::Roles;
 
 use crate::Error;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::trace::Tracer;
 use crate::vault::KeySource;
 
 /// How an engine runs. Everything has a default that fits most.
@@ -28,6 +29,7 @@ pub struct Config {
     pub(crate) grace: Duration,
     pub(crate) vault_key: KeySource,
     pub(crate) roles: Roles,
+    pub(crate) tracer: Option<Arc<dyn Tracer>>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -69,6 +71,7 @@ impl Config {
             grace: Duration::from_secs(10),
             vault_key,
             roles: Roles::default(),
+            tracer: None,
             runtime: Arc::new(TokioRuntime::new()),
             clock: Arc::new(SystemClock),
         }
@@ -128,6 +131,12 @@ impl Config {
     /// What this process does when it is started; everything unless said.
     pub fn roles(mut self, roles: Roles) -> Self {
         self.roles = roles;
+        self
+    }
+
+    /// Who wants to see the traces of jobs.
+    pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
+        self.tracer = Some(tracer);
         self
     }
 

@@ -15,6 +15,7 @@ use turnwise_core::limits;
 use turnwise_core::name::Name;
 use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
+use turnwise_core::trace::TracePlace;
 use turnwise_drivers::store::{
     Blob, Claimed, Found, NewBatch, NewJob, NewThen, Progress, Read, StepDone, StepRecord, Submission, Unit,
 };
@@ -37,6 +38,8 @@ pub(crate) struct Run {
     pub(crate) claimed: Box<Claimed>,
     /// When its handler began.
     started: OnceLock<Time>,
+    /// When its handler ended.
+    ended: OnceLock<Time>,
     pub(crate) signal: Signal,
     fanout: Mutex<Submission>,
     steps: tokio::sync::Mutex<Option<Vec<StepRecord>>>,
@@ -102,6 +105,7 @@ impl Run {
             inner,
             claimed,
             started: OnceLock::new(),
+            ended: OnceLock::new(),
             signal: Signal::default(),
             fanout: Mutex::default(),
             steps: tokio::sync::Mutex::default(),
@@ -128,6 +132,16 @@ impl Run {
     /// The handler begins: from now on its time runs.
     pub(crate) fn begin(&self) {
         self.started.get_or_init(|| self.inner.runtime.now());
+    }
+
+    /// The handler has ended.
+    pub(crate) fn end(&self) {
+        self.ended.get_or_init(|| self.inner.runtime.now());
+    }
+
+    /// When the handler ended, if it has.
+    pub(crate) fn ended(&self) -> Option<Time> {
+        self.ended.get().copied()
     }
 
     /// When the handler must have ended, if it must.
@@ -205,6 +219,12 @@ impl Context {
         self.run.claimed.header.fence
     }
 
+    /// Where this run is in its job's trace: a request that a handler sends goes on from there if it carries this as its
+    /// header `traceparent`.
+    pub fn trace(&self) -> TracePlace {
+        self.run.place()
+    }
+
     /// When the handler must have ended, if it must.
     pub fn deadline(&self) -> Option<Time> {
         self.run.deadline()
@@ -256,6 +276,7 @@ impl Context {
         }
         // What was submitted before this step belongs to the end of the job, not to the step.
         let before = std::mem::take(&mut *self.run.fanout());
+        let began = self.run.inner.runtime.now();
         let worked = work().await;
         let submission = std::mem::replace(&mut *self.run.fanout(), before);
         let value = worked?;
@@ -263,6 +284,7 @@ impl Context {
             .map_err(|error| Stop::never(format!("the result of step `{name}` is no JSON: {error}")))?;
         let output = Blob::from(output);
         let (job, fence) = (self.job(), self.fence());
+        let traced = self.run.inner.submitting(&submission, Some(&self.run));
         self.commit(Unit::Step(StepDone {
             job,
             fence,
@@ -271,6 +293,8 @@ impl Context {
             submission,
         }))
         .await?;
+        self.run.inner.submitted(traced, None);
+        self.run.inner.stepped(&self.run, &name, known.len(), began);
         known.push(StepRecord { name, output });
         Ok(value)
     }

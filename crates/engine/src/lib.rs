@@ -60,6 +60,7 @@ mod terms;
 pub mod testing;
 mod tokens;
 mod totals;
+mod trace;
 pub mod vault;
 mod view;
 mod worker;
@@ -81,6 +82,7 @@ pub use remote::{Recall, RecallReason, Remote, RemoteJob, RemoteOptions};
 pub use running::Running;
 pub use schedules::{Schedule, ScheduleView};
 pub use terms::{LeaseNews, LeaseTerms};
+pub use trace::{Span, Tracer, traced};
 pub use view::{BatchView, EventView, JobView, LaneView, OwnerView};
 
 pub use turnwise_core::batch::{Phase, When};
@@ -100,6 +102,7 @@ pub use turnwise_core::retry::{Class, Retry};
 pub use turnwise_core::schedule::Target;
 pub use turnwise_core::tally::Tally;
 pub use turnwise_core::time::{Time, hours, millis, minutes, secs};
+pub use turnwise_core::trace::{SpanId, TraceId, TracePlace};
 #[cfg(feature = "fleet")]
 pub use turnwise_drivers::examine::{Finding, Health};
 #[cfg(feature = "fleet")]

@@ -294,6 +294,7 @@ impl Crew {
             _ => verdict,
         };
         let submission = run.take_fanout();
+        run.end();
         let taken = run.taken();
         let served = self.kinds.get(&run.claimed.line.kind);
         if let (Some(served), Some(taken)) = (served, taken) {

@@ -321,6 +321,63 @@ async fn a_drained_node_ends_what_it_runs_and_begins_nothing() {
     running.stop().await;
 }
 
+/// Keeps what it is told.
+#[derive(Default)]
+struct Spans(std::sync::Mutex<Vec<turnwise::Span>>);
+
+impl turnwise::Tracer for Spans {
+    fn wants(&self, _: turnwise::TraceId) -> bool {
+        true
+    }
+
+    fn ended(&self, span: turnwise::Span) {
+        self.0.lock().unwrap().push(span);
+    }
+}
+
+#[tokio::test]
+async fn a_trace_tells_the_life_of_a_job_and_leads_to_what_it_submitted() {
+    let spans = Arc::new(Spans::default());
+    let test = TestEngine::with(Config::memory().tracer(spans.clone())).await.unwrap();
+    test.engine
+        .worker(|job: Login, ctx: Context| async move {
+            if job.user != "ada" {
+                return Ok(());
+            }
+            ctx.step("greet", || async { Ok(()) }).await?;
+            ctx.submit(login("grace"))?;
+            if ctx.attempt() == 1 { Err(Stop::retry("once more")) } else { Ok(()) }
+        })
+        .retry(turnwise::Retry::fixed(secs(1)));
+    let running = test.engine.start().await.unwrap();
+    let unique = || login("ada").unique_for("one", hours(1));
+    let job = test.engine.submit(unique()).await.unwrap();
+    assert_eq!(test.engine.submit(unique()).await.unwrap(), job);
+    test.idle().await.unwrap();
+    test.advance(secs(1)).await.unwrap();
+    running.stop().await;
+    let spans = spans.0.lock().unwrap();
+    let of = |id| spans.iter().filter(move |span| span.job == id);
+    let told: Vec<_> = of(job).map(|span| (&*span.name, span.attempt, span.error.as_deref())).collect();
+    let life = [
+        ("submit", 0, None),
+        ("step greet", 1, None),
+        ("wait", 1, None),
+        ("run", 1, Some("once more")),
+        ("settle", 1, None),
+        ("run", 2, None),
+        ("settle", 2, None),
+    ];
+    assert_eq!(told, life, "once submitted, and the step is not done again");
+    let root = of(job).next().unwrap();
+    assert_eq!(root.parent, None);
+    let run = |attempt| of(job).find(|span| span.name == "run" && span.attempt == attempt).unwrap();
+    let step = of(job).find(|span| span.name == "step greet").unwrap();
+    assert_eq!((run(1).parent, step.parent), (Some(root.place.span), Some(run(1).place.span)));
+    let second = spans.iter().find(|span| span.name == "submit" && span.job != job).unwrap();
+    assert_eq!(second.link, Some(run(2).place), "a failed run has submitted nothing");
+}
+
 #[tokio::test]
 async fn caps_and_rates_change_while_it_runs() {
     let test = TestEngine::new().await.unwrap();

@@ -25,7 +25,7 @@ const UNITS: [f64; 8] = [1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1_000.0];
 static RECORDED: OnceLock<PrometheusHandle> = OnceLock::new();
 
 /// What each metric means, for those that do not say it by themselves.
-const MEANINGS: [(&str, &str); 17] = [
+const MEANINGS: [(&str, &str); 19] = [
     ("turnwise_jobs_submitted_total", "Jobs that this process accepted."),
     ("turnwise_jobs_started_total", "Runs that this process began."),
     ("turnwise_jobs_finished_total", "Jobs that ended in this process, by state."),
@@ -52,6 +52,11 @@ const MEANINGS: [(&str, &str); 17] = [
     ("turnwise_broker_confirmed_total", "Messages that the broker confirmed."),
     ("turnwise_broker_failed_total", "Messages that the broker refused or lost."),
     ("turnwise_broker_reconnects_total", "Connections to the broker that were made again."),
+    ("turnwise_spans_sent_total", "Parts of traces that the collector took."),
+    (
+        "turnwise_spans_dropped_total",
+        "Parts of traces that were dropped: too many at once, or the collector was gone.",
+    ),
 ];
 
 /// Begins to count. Call it before the engine is opened: what happened before is not counted.

@@ -18,13 +18,16 @@ use crate::failure::refused;
 use crate::place::Place;
 use crate::private;
 use crate::settings::{Flags, Settings};
-use crate::{log, show, token};
+use crate::{log, show, token, traces};
 
 /// How long the server may take to give its last answers.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// How long the engine may take to say farewell to the store.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How long the collector may take for the last traces.
+const LAST_TRACES: Duration = Duration::from_secs(2);
 
 /// How long threads that will not stop may keep the process.
 const LAST_THREADS: Duration = Duration::from_secs(2);
@@ -88,7 +91,12 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     turnwise_server::record_metrics();
     let data = &settings.data;
-    let engine = Engine::open(settings.engine()).await.map_err(|error| explained(&error, data))?;
+    let (tracer, sending) = match settings.traces.clone().map(traces::start).transpose()? {
+        Some((tracer, sending)) => (Some(tracer), Some(sending)),
+        None => (None, None),
+    };
+    let config = tracer.into_iter().fold(settings.engine(), turnwise::Config::tracer);
+    let engine = Engine::open(config).await.map_err(|error| explained(&error, data))?;
     let allowed = Allowed { shell: settings.allow_shell, http: settings.allow_http };
     builtin::register(&engine, allowed, &settings.slots);
     apps::register(&engine, settings);
@@ -126,6 +134,9 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
         }
     }
     Place::remove(data);
+    if let Some(sending) = sending {
+        sending.finish(LAST_TRACES);
+    }
     Ok(())
 }
 

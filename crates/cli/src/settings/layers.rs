@@ -21,12 +21,14 @@ const fn known(key: &'static str, variable: &'static str, default: &'static str)
     Known { key, variable, default }
 }
 
-const KNOWN: [Known; 34] = [
+const KNOWN: [Known; 36] = [
     known("data", "TURNWISE_DATA", "./turnwise-data"),
     known("listen", "TURNWISE_LISTEN", "127.0.0.1:7700"),
     known("hosts", "TURNWISE_HOSTS", ""),
     known("log", "TURNWISE_LOG", "text"),
     known("stats_interval", "TURNWISE_STATS_INTERVAL", "10s"),
+    known("traces", "TURNWISE_TRACES", ""),
+    known("trace_share", "TURNWISE_TRACE_SHARE", "1"),
     known("slots", "TURNWISE_SLOTS", "8"),
     known("allow_shell", "TURNWISE_ALLOW_SHELL", "false"),
     known("allow_http", "TURNWISE_ALLOW_HTTP", "false"),

@@ -12,4 +12,5 @@ mod operate;
 mod roles;
 mod server;
 mod stories;
+mod traces;
 mod workers;

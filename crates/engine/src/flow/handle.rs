@@ -30,7 +30,11 @@ pub(crate) fn start(crew: &Arc<Crew>, run: Arc<Run>, handler: &Handler) {
         Handler::Async(call) => runtime.spawn(Box::pin(async move {
             let context = Context { run: run.clone() };
             // The call itself is inside, so that a panic before the first await is caught too.
-            let body = async { call(&run.claimed.payload, context).await }.instrument(span(&run));
+            let body = async {
+                tracing::debug!("the handler begins");
+                call(&run.claimed.payload, context).await
+            };
+            let body = body.instrument(span(&run));
             let verdict = tokio::select! {
                 biased;
                 ended = AssertUnwindSafe(body).catch_unwind() => ended.unwrap_or_else(panicked),
@@ -44,7 +48,11 @@ pub(crate) fn start(crew: &Arc<Crew>, run: Arc<Run>, handler: &Handler) {
             let context = Context { run: run.clone() };
             let at_work = run.clone();
             runtime.spawn_blocking(Box::new(move || {
-                let work = || span(&at_work).in_scope(|| call(&at_work.claimed.payload, context));
+                let work = || {
+                    let _line = span(&at_work).entered();
+                    tracing::debug!("the handler begins");
+                    call(&at_work.claimed.payload, context)
+                };
                 let verdict = catch_unwind(AssertUnwindSafe(work));
                 // The other side waits until this is said.
                 let _ = reply.send(verdict.unwrap_or_else(panicked));
@@ -70,11 +78,12 @@ async fn watch_over(crew: Arc<Crew>, run: Arc<Run>, mut ended: oneshot::Receiver
 }
 
 /// What every log line of a handler carries.
-fn span(run: &Run) -> tracing::Span {
+pub(crate) fn span(run: &Run) -> tracing::Span {
     let (header, line) = (&run.claimed.header, &run.claimed.line);
     let (job, kind, owner, attempt) = (header.id, &line.kind, &line.owner, header.attempt);
     let batch = line.batch.map(tracing::field::display);
-    tracing::info_span!("job", %job, %kind, %owner, attempt, batch)
+    let trace = run.place().trace;
+    tracing::info_span!("job", %job, %kind, %owner, attempt, batch, %trace)
 }
 
 /// Ends when the handler's time is over.

@@ -7,6 +7,7 @@ use turnwise_core::refusal::Refusal;
 use turnwise_core::retry::Class;
 use turnwise_drivers::store::{Failure, Receipt, Settle, Submission, Unit, Verdict};
 
+use crate::flow::handle;
 use crate::handler::failed;
 use crate::worker::{Crew, Finished};
 
@@ -37,12 +38,27 @@ pub(crate) async fn run(crew: Arc<Crew>) {
 
 async fn commit(crew: &Arc<Crew>, mut finished: Vec<Finished>) {
     while !finished.is_empty() {
+        let inner = &crew.inner;
+        let traced = |ended: &Finished| inner.submitting(&ended.submission, Some(&ended.run));
+        let mut traced: Vec<_> = finished.iter().map(traced).collect();
         let units =
             finished.iter().map(|ended| unit(ended, &ended.verdict, ended.submission.clone())).collect();
         match crew.inner.commit(units).await {
             Ok(outcomes) => {
-                let refused = finished.drain(..).zip(outcomes).filter_map(|(ended, outcome)| {
+                let answered = finished.drain(..).zip(traced.drain(..)).zip(outcomes);
+                let refused = answered.filter_map(|((ended, traced), outcome)| {
                     ended.run.answered(outcome.as_ref().map(drop));
+                    inner.ran(&ended.run, &ended.verdict, outcome.as_ref().err());
+                    // A run that failed has submitted nothing.
+                    if outcome.is_ok() && matches!(ended.verdict, Verdict::Done(_)) {
+                        inner.submitted(traced, None);
+                    }
+                    if tracing::enabled!(tracing::Level::DEBUG)
+                        && let Ok(Receipt::Moved(state)) = &outcome
+                    {
+                        let _line = handle::span(&ended.run).entered();
+                        tracing::debug!(%state, "the run is committed");
+                    }
                     if let Ok(Receipt::Moved(state)) = &outcome
                         && let Some(served) = crew.kinds.get(&ended.run.claimed.line.kind)
                     {
@@ -81,7 +97,8 @@ fn instead(ended: Finished, refusal: &Refusal) -> Option<Finished> {
     }
     let gone = matches!(refusal, Refusal::UnknownJob(_));
     if refusal.is_stale() || gone || matches!(ended.verdict, Verdict::Failed { .. } | Verdict::Released) {
-        tracing::warn!(job = %ended.run.id(), %refusal, "a completion was refused");
+        let _line = handle::span(&ended.run).entered();
+        tracing::warn!(%refusal, "a completion was refused");
         return None;
     }
     let verdict =

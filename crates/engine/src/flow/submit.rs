@@ -80,9 +80,11 @@ impl Inner {
     /// Submits one part.
     pub(crate) async fn submit_part(&self, submission: Submission) -> Result<Vec<Submitted>, Error> {
         let kinds: Vec<Name> = submission.jobs.iter().map(|job| job.kind.clone()).collect();
+        let traced = self.submitting(&submission, None);
         match self.commit_one(Unit::Submit(submission)).await? {
             Receipt::Submitted(submitted) => {
                 meter::submitted(kinds.iter().zip(&submitted));
+                self.submitted(traced, Some(&submitted));
                 Ok(submitted)
             }
             other => Err(Error::Config(format!("the store answered a submission with {other:?}"))),

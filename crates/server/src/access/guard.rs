@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use turnwise::Scope;
+use turnwise::{Scope, TracePlace, traced};
 
 use super::secret::digest;
 use super::{Caller, cookie, hosts};
@@ -61,7 +61,14 @@ pub(crate) async fn known(
     match caller(&server, peer, &parts.headers).await {
         Ok(caller) => {
             parts.extensions.insert(caller);
-            next.run(Request::from_parts(parts, body)).await
+            let place =
+                parts.headers.get("traceparent").and_then(|text| TracePlace::read(text.to_str().ok()?));
+            let answer = next.run(Request::from_parts(parts, body));
+            match place {
+                // Jobs that it submits have a link to where it came from.
+                Some(place) => traced(place, answer).await,
+                None => answer.await,
+            }
         }
         Err(problem) => problem.into_response(),
     }

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use turnwise::{Engine, Filter, JobId, JobRow, JobView, LaneId, Name, Refusal, Time};
+use turnwise::{Engine, Filter, JobId, JobRow, JobView, LaneId, Name, Refusal, Time, TraceId};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Answer, rows};
@@ -164,6 +164,8 @@ pub(crate) struct JobOut {
     row: JobRowOut,
     /// Somebody asked for its end while it ran.
     cancel_asked: bool,
+    /// Its trace, in every log line and every trace that has to do with it.
+    trace: String,
     /// Its arguments.
     #[schema(value_type = Value)]
     payload: Value,
@@ -262,6 +264,7 @@ fn full(view: JobView) -> JobOut {
             submitted: view.submitted.as_micros(),
             at: view.at.as_micros(),
         },
+        trace: TraceId::of(view.id).to_string(),
         cancel_asked: view.cancel_asked,
         payload: view.payload,
         result: view.result,

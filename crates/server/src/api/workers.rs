@@ -9,7 +9,10 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use turnwise::{Error, JobId, Outcome, RecallReason, Remote, RemoteJob, RemoteOptions, Stop, limits, millis};
+use turnwise::{
+    Error, JobId, Outcome, RecallReason, Remote, RemoteJob, RemoteOptions, SpanId, Stop, TraceId, TracePlace,
+    limits, millis,
+};
 use utoipa::ToSchema;
 
 use super::Answer;
@@ -109,6 +112,8 @@ pub(crate) struct ClaimedJob {
     /// Its arguments, in full.
     #[schema(value_type = Value)]
     payload: Value,
+    /// Where this run is in the job's trace. A request that the worker sends elsewhere may carry it as its header.
+    traceparent: String,
     /// When it must have ended, if it must.
     deadline: Option<i64>,
     /// What the steps gave that are finished.
@@ -127,6 +132,8 @@ impl From<RemoteJob> for ClaimedJob {
             attempt: job.attempt,
             attempts: job.attempts,
             payload: job.payload,
+            traceparent: TracePlace { trace: TraceId::of(job.id), span: SpanId::run(job.id, job.fence) }
+                .to_string(),
             deadline: job.deadline.map(turnwise::Time::as_micros),
             steps: job.steps.into_iter().map(|(name, output)| (name.into(), output)).collect(),
         }
