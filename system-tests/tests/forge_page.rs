@@ -44,7 +44,9 @@ async fn visit(screen: Screen) -> Result<()> {
 
     browser.press(&format!("{ended}//a[. = 'r-2']")).await?;
     browser.see("//section[h2 = 'Phases']//li[contains(., 'DNS_UPDATE done')]").await?;
-    browser.see("//table[caption = 'Log']//tr[contains(., 'GIT_OPERATIONS') and contains(., 'is number 3')]").await?;
+    browser
+        .see("//table[caption = 'Log']//tr[contains(., 'GIT_OPERATIONS') and contains(., 'is number 3')]")
+        .await?;
     browser.see("//figure[contains(., 'What was made')]//pre[contains(., 'sequence')]").await?;
     fits(&browser).await?;
     browser.go(&program.page("/apps/forge/")).await?;

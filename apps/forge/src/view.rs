@@ -191,8 +191,8 @@ fn classed(error: &str) -> (&'static str, String) {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use turnwise::testing::TestEngine;
     use turnwise::hours;
+    use turnwise::testing::TestEngine;
 
     use super::*;
     use crate::request::Request;
@@ -231,7 +231,10 @@ mod tests {
             assert!(begin.elapsed() < Duration::from_secs(60), "it was not tried");
             tokio::task::yield_now().await;
         };
-        assert_eq!((seen.status, seen.errors[0].class, seen.phases[0].state), ("Retrying", "INTERNAL", "failed"));
+        assert_eq!(
+            (seen.status, seen.errors[0].class, seen.phases[0].state),
+            ("Retrying", "INTERNAL", "failed")
+        );
         assert_eq!(look(jobs[1]).await.status, "Queued", "it waits behind the one that is retried");
         let found = find(&test.engine, "r-1").await.unwrap().unwrap();
         assert_eq!(found.id, jobs[1], "by its own id, too");
