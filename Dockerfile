@@ -15,7 +15,7 @@ WORKDIR /src
 FROM rust AS manifests
 COPY . .
 RUN set -eu; \
-    find crates xtask system-tests -name Cargo.toml -exec cp --parents -t /srv {} +; \
+    find crates apps xtask system-tests -name Cargo.toml -exec cp --parents -t /srv {} +; \
     cp -r --parents Cargo.toml Cargo.lock .cargo /srv; \
     find /srv -mindepth 2 -name Cargo.toml -printf '%h\n' | while read -r package; do \
         mkdir "$package/src"; \
@@ -26,10 +26,10 @@ RUN set -eu; \
 FROM rust AS build
 COPY --from=manifests /srv .
 RUN cargo build --locked --profile dist --package turnwise-cli
-RUN rm -r crates xtask system-tests
+RUN rm -r crates apps xtask system-tests
 COPY . .
 # Cargo compares times, and the true sources may be older than the empty ones that were built before.
-RUN find crates -name '*.rs' -exec touch {} + \
+RUN find crates apps -name '*.rs' -exec touch {} + \
     && cargo build --locked --profile dist --package turnwise-cli \
     && target/dist/turnwise --version
 
@@ -41,6 +41,10 @@ LABEL org.opencontainers.image.title="Turnwise" \
 RUN groupadd --gid 10001 turnwise \
     && useradd --uid 10001 --gid 10001 --home-dir /var/lib/turnwise --no-create-home --shell /usr/sbin/nologin turnwise \
     && install --directory --mode 0700 --owner 10001 --group 10001 /var/lib/turnwise
+# For the forge.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends git \
+    && rm -rf /var/lib/apt/lists/*
 # For `sslmode=require`, `amqps://`, `rediss://` and jobs of the kind `http`.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /src/LICENSE-MIT /src/LICENSE-APACHE /usr/share/doc/turnwise/
@@ -52,7 +56,7 @@ EXPOSE 7700
 # The program asks itself: its server answers, and its store can be read. A process without
 # the role `api` has no server.
 HEALTHCHECK --interval=15s --timeout=10s --start-period=30s --retries=4 CMD ["turnwise", "ready"]
-# The program handles SIGTERM itself and needs no other process before it. With `--allow-shell`, add `--init`: somebody
-# has to collect what the commands leave behind.
+# The program handles SIGTERM itself and needs no other process before it. With `--allow-shell` or the forge, add `--init`:
+# somebody has to collect what their commands leave behind.
 ENTRYPOINT ["turnwise"]
 CMD ["up"]

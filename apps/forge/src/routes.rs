@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use turnwise::{Engine, Filter, JobView, Name, State as JobState};
 use turnwise_server::{Answer, Application, Caller, File, Problem, Problems, Routes, Said};
-use utoipa::ToSchema;
+use utoipa::{OpenApi as _, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -32,6 +32,10 @@ const FILES: &[File] = &[
     ("request.js", include_bytes!("page/request.js")),
 ];
 
+#[derive(utoipa::OpenApi)]
+#[openapi(tags((name = "forge", description = "Services that are generated, committed and published in order")))]
+struct Described;
+
 /// What every route has at hand.
 struct Shared {
     engine: Engine,
@@ -41,7 +45,7 @@ struct Shared {
 /// The forge as a server hosts it.
 pub fn application(engine: &Engine, settings: &Settings) -> Application {
     let shared = Arc::new(Shared { engine: engine.clone(), settings: settings.clone() });
-    let read = OpenApiRouter::new().routes(routes!(one)).routes(routes!(line));
+    let read = OpenApiRouter::with_openapi(Described::openapi()).routes(routes!(one)).routes(routes!(line));
     Application {
         name: "forge",
         title: "Forge",

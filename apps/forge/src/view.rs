@@ -186,3 +186,65 @@ fn classed(error: &str) -> (&'static str, String) {
     let unnamed = || (Class::Internal.word(), error.to_owned());
     Class::ALL.into_iter().find_map(rest_of).unwrap_or_else(unnamed)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use turnwise::hours;
+    use turnwise::testing::TestEngine;
+
+    use super::*;
+    use crate::request::Request;
+    use crate::settings::Program;
+
+    /// Waiting counted as being stuck: what had waited for a quarter of an hour was called failed, ran all the same, and
+    /// was completed then. And each failed attempt was shown as the end.
+    #[tokio::test]
+    async fn weak_point_5_who_waits_is_not_stale_and_who_is_retried_has_not_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = Program { path: "false".into(), arguments: Vec::new() };
+        let settings = Settings::new(folder.path(), program);
+        let test = TestEngine::new().await.unwrap();
+        crate::register(&test.engine, &settings);
+        let mut jobs = Vec::new();
+        for number in 0..3 {
+            let request = Request { id: format!("r-{number}"), ..crate::sample::request("shop") };
+            jobs.push(crate::submit(&test.engine, &settings, request).await.unwrap().job);
+        }
+        test.time.advance(hours(20));
+        let look = async |job: JobId| {
+            let view = test.engine.job(job).await.unwrap().unwrap();
+            status(&test.engine, &settings, &view).await.unwrap()
+        };
+        for (position, job) in jobs.iter().enumerate() {
+            let seen = look(*job).await;
+            assert_eq!((seen.status, seen.position, seen.errors.len()), ("Queued", Some(position as u64), 0));
+        }
+        let running = test.engine.start().await.unwrap();
+        let begin = Instant::now();
+        let seen = loop {
+            let seen = look(jobs[0]).await;
+            if !seen.errors.is_empty() {
+                break seen;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "it was not tried");
+            tokio::task::yield_now().await;
+        };
+        assert_eq!(
+            (seen.status, seen.errors[0].class, seen.phases[0].state),
+            ("Retrying", "INTERNAL", "failed")
+        );
+        assert_eq!(look(jobs[1]).await.status, "Queued", "it waits behind the one that is retried");
+        let found = find(&test.engine, "r-1").await.unwrap().unwrap();
+        assert_eq!(found.id, jobs[1], "by its own id, too");
+        running.stop().await;
+    }
+
+    #[test]
+    fn errors_have_their_class_and_no_guess() {
+        assert_eq!(classed("GIT: no api here"), ("GIT", "no api here".to_owned()));
+        assert_eq!(classed("the api failed"), ("INTERNAL", "the api failed".to_owned()));
+        assert_eq!(stale(7.25).1, "the worker sent no heartbeat any more, 7.2 s after this attempt began");
+    }
+}

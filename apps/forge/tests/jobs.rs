@@ -230,12 +230,17 @@ async fn weak_point_8_other_services_run_side_by_side() {
     assert_eq!(forge.engine.job(behind).await.unwrap().unwrap().state, State::Waiting);
     std::fs::write(forge.path("open"), "").unwrap();
     let gate = forge.path("gate");
-    // Held open until all have passed: whoever comes to it late passes too.
-    let gate = tokio::task::spawn_blocking(move || std::fs::OpenOptions::new().write(true).open(gate));
+    // A line for each that stands there, and held open until all have passed: whoever comes late passes too.
+    let opened = tokio::task::spawn_blocking(move || {
+        let mut gate = std::fs::OpenOptions::new().write(true).open(gate)?;
+        gate.write_all(b"pass\npass\npass\n")?;
+        std::io::Result::Ok(gate)
+    });
+    let gate = opened.await.unwrap().unwrap();
     for job in [one, behind, other] {
         assert_eq!(forge.ended(job).await.state, State::Done);
     }
-    drop(gate.await.unwrap().unwrap());
+    drop(gate);
     running.stop().await;
 }
 

@@ -187,6 +187,11 @@ impl Engine {
         &self.inner.config.node
     }
 
+    /// How long this node lives without a heartbeat.
+    pub fn session_span(&self) -> std::time::Duration {
+        self.inner.config.session
+    }
+
     /// Closes when the last clone of this engine is gone.
     pub(crate) fn lives(&self) -> watch::Receiver<bool> {
         self.alive.subscribe()

@@ -56,7 +56,7 @@ impl Git {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(not_started)?;
+            .map_err(|error| not_started(&error))?;
         let name = arguments[0];
         if let Some(mut stdin) = child.stdin.take() {
             // All that is read here is read whole before anything is written; what git refuses, its error tells.
@@ -104,7 +104,7 @@ fn clean() -> Command {
     command
 }
 
-fn not_started(error: std::io::Error) -> Fault {
+fn not_started(error: &std::io::Error) -> Fault {
     match error.kind() {
         std::io::ErrorKind::NotFound => Fault::new(Class::NotFound, "git is not installed on this machine"),
         _ => Fault::new(Class::Internal, format!("cannot start git: {error}")),
@@ -112,7 +112,7 @@ fn not_started(error: std::io::Error) -> Fault {
 }
 
 fn ended(name: &str, output: std::io::Result<Output>) -> Result<String, Fault> {
-    let output = output.map_err(not_started)?;
+    let output = output.map_err(|error| not_started(&error))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said: String = said.trim().chars().take(QUOTED).collect();

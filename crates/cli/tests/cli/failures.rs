@@ -89,7 +89,7 @@ fn the_token_is_wrong() {
 #[test]
 fn what_is_submitted_makes_no_sense() {
     let up = Up::new(&[]);
-    up.run(&["submit", "nope"]).failed(1, &["`nope` is not declared", "echo, sleep"]);
+    up.run(&["submit", "nope"]).failed(1, &["`nope` is not declared", "echo, forge.generate, sleep"]);
     up.run(&["submit", "shell", r#"{"command":"true"}"#]).failed(1, &["is off", "--allow-shell"]);
     up.run(&["submit", "http", r#"{"url":"http://x"}"#]).failed(1, &["is off", "--allow-http"]);
     up.run(&["submit", "sleep", r#"{"ms":"long"}"#]).failed(1, &["does not fit kind `sleep`"]);

@@ -4,6 +4,8 @@
 mod doctor;
 mod failures;
 mod fleet;
+mod forge;
+mod forge_fleet;
 mod harness;
 mod life;
 mod metrics;

@@ -1,12 +1,13 @@
 //! One queue at a glance, in the shape that operators of older systems read: counts, what runs, what is next, what is
 //! stale, what ended last.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use turnwise::{Filter, JobRow, Name, Refusal, State as JobState, Time};
+use turnwise::{Filter, JobRow, Name, Refusal, SessionId, State as JobState, Time};
 use utoipa::{IntoParams, ToSchema};
 
 use super::overview::Totals;
@@ -17,8 +18,6 @@ use crate::input::Asked;
 use crate::problem::{Problem, Problems};
 use crate::state::Shared;
 
-/// A job that has run for so many minutes is stale.
-const STALE_MINUTES: i64 = 15;
 /// Running jobs that are shown.
 const ACTIVE: usize = 100;
 /// Waiting jobs that are shown.
@@ -44,7 +43,7 @@ pub(crate) struct QueueStatus {
     active_jobs: Vec<Entry>,
     /// The first ten that are ready, in the order in which they were submitted.
     waiting_jobs: Vec<Entry>,
-    /// Jobs that have run for longer than they should.
+    /// Running jobs whose node sends no heartbeat any more.
     stale_instances: Stale,
     /// The last five that were done.
     recent_completed: Vec<Entry>,
@@ -85,12 +84,13 @@ pub(crate) struct Entry {
     duration_minutes: Option<f64>,
 }
 
-/// Jobs that have run for longer than they should.
+/// Running jobs whose node sends no heartbeat any more. How long a job has waited or run does not matter.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Stale {
     count: usize,
-    threshold_minutes: i64,
+    /// For how long a node may be silent.
+    threshold_minutes: f64,
 }
 
 /// See one queue at a glance.
@@ -111,7 +111,9 @@ pub(crate) async fn queue_status(
     let active = of(&server, &kind, JobState::Running, ACTIVE).await?;
     let waiting = engine.first_ready(&kind, WAITING).await?;
     let now = clock::now();
-    let old = |row: &&JobRow| now.since(row.header.at).as_secs() as i64 > STALE_MINUTES * 60;
+    let alive: BTreeSet<SessionId> =
+        engine.nodes().await?.nodes.into_iter().filter(|node| node.alive).map(|node| node.session).collect();
+    let stale = |row: &&JobRow| row.header.session.is_some_and(|session| !alive.contains(&session));
     Ok(Json(QueueStatus {
         queue: Queue {
             name: kind.to_string(),
@@ -121,7 +123,10 @@ pub(crate) async fn queue_status(
             failed: totals.dead,
             completed: totals.done,
         },
-        stale_instances: Stale { count: active.iter().filter(old).count(), threshold_minutes: STALE_MINUTES },
+        stale_instances: Stale {
+            count: active.iter().filter(stale).count(),
+            threshold_minutes: engine.session_span().as_secs_f64() / 60.0,
+        },
         active_jobs: active.iter().map(entry).collect(),
         waiting_jobs: waiting.iter().map(entry).collect(),
         recent_completed: of(&server, &kind, JobState::Done, RECENT).await?.iter().map(entry).collect(),

@@ -114,7 +114,7 @@ fn everything_at_a_glance() {
     let status = site.get("/api/v1/queue-status?kind=fail").1;
     assert_eq!((&status["queue"]["failed"], &status["queue"]["waiting"]), (&json!(2), &json!(0)));
     assert_eq!(status["recentFailed"].as_array().unwrap().len(), 2);
-    assert_eq!(status["staleInstances"], json!({"count": 0, "thresholdMinutes": 15}));
+    assert_eq!(status["staleInstances"], json!({"count": 0, "thresholdMinutes": 10.0 / 60.0}));
     refused(&site.get("/api/v1/queue-status?kind=none"), 404, "unknown_kind");
     let nodes = site.get("/api/v1/nodes").1;
     assert_eq!((&nodes["nodes"][0]["alive"], &nodes["nodes"][0]["leads"]), (&json!(true), &json!(true)));

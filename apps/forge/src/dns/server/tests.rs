@@ -106,6 +106,34 @@ fn a_real_name_server_takes_each_change_once_and_from_the_right_one_only() {
     assert_eq!(refused.class, Class::Authorization, "{refused}");
 }
 
+/// The whole phase, with a zone file and a name server: told twice, done once.
+#[test]
+fn a_phase_publishes_in_the_zone_and_on_the_server_once() {
+    use std::collections::BTreeMap;
+
+    use crate::phase::{Made, Order, Phase};
+
+    let (bind, folder) = (Bind::start(), tempfile::tempdir().unwrap());
+    let committed = crate::git::Committed { commit: "c".into(), sequence: 1 };
+    let order = Order {
+        phase: Phase::DnsUpdate,
+        request: crate::sample::request("shop"),
+        accepted: 0,
+        fence: 1,
+        folder: folder.path().to_owned(),
+        origin: "example.test.".into(),
+        address: "192.0.2.9".parse().unwrap(),
+        server: Some(bind.with(&format!("forge:{SECRET}"))),
+        made: BTreeMap::from([(Phase::GitOperations, Made::Commit(committed))]),
+    };
+    let published = |zone, server| Made::Name { zone, serial: 1, server: Some(server) };
+    assert_eq!(order.carry_out().unwrap(), published(Published::Changed, Published::Changed));
+    assert_eq!(order.carry_out().unwrap(), published(Published::Already, Published::Already));
+    // Each of the two is looked at for itself: one that is behind catches up.
+    std::fs::remove_dir_all(folder.path().join("zones")).unwrap();
+    assert_eq!(order.carry_out().unwrap(), published(Published::Changed, Published::Already));
+}
+
 #[test]
 fn a_name_server_that_is_not_there_is_tried_again() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
