@@ -1,20 +1,21 @@
 //! Runs per second on one core: `cargo bench -p turnwise-bingo` for every shipped scenario, or with names behind `--` for
-//! some of them.
+//! some of them. Rates are by the processor time of the thread, so that a busy machine does not change them; the share of
+//! a core that the bench got is told beside it.
 
 use std::time::{Duration, Instant};
 
-use turnwise_bingo::{Aggregate, Plan, Run, Runs, Scratch, Seed, encode_runs, read};
+use rustix::time::{ClockId, clock_gettime};
 
-const SCENARIOS: [(&str, &str); 1] = [("performance", include_str!("../scenarios/performance.json"))];
+use turnwise_bingo::{Aggregate, Plan, Run, Runs, Scratch, Seed, encode_runs, read, shipped};
 
 /// How long each scenario is played.
 const LONG: Duration = Duration::from_secs(3);
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with("--")).collect();
-    for (name, text) in SCENARIOS {
-        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
-            measure(name, &Plan::new(&read(text).expect("shipped scenarios are right")));
+    for scenario in shipped() {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == scenario.name) {
+            measure(scenario.name, &Plan::new(&read(scenario.text).expect("shipped scenarios are right")));
         }
     }
 }
@@ -25,7 +26,9 @@ fn measure(name: &str, plan: &Plan) {
     let (mut run, mut scratch) = (Run::default(), Scratch::new());
     let mut simulate =
         |index| plan.run(&seed, index, &mut run, &mut scratch).expect("no checked scenario fails");
+    let (start, busy) = (Instant::now(), processor_seconds());
     let alone = rate(&mut simulate);
+    let share = 100.0 * (processor_seconds() - busy) / start.elapsed().as_secs_f64();
     let mut aggregate = Aggregate::new(plan);
     let mut kept = Runs::new(plan.teams().len());
     let mut bytes = 0;
@@ -41,13 +44,14 @@ fn measure(name: &str, plan: &Plan) {
     let step_by_step = rate(&mut |index| {
         plan.run_step_by_step(&seed, index, &mut run, &mut scratch).expect("no checked scenario fails");
     });
-    println!(
-        "{name}: {alone:.0} runs/s, {with_results:.0} with aggregate and kept runs ({bytes} bytes for 10,000 runs), {step_by_step:.0} step by step"
-    );
+    println!("{name}: {alone:.0} runs/s ({share:.0} % of a core were free for it)");
+    println!("  {with_results:.0} runs/s with aggregate and kept runs, {bytes} bytes for 10,000 runs");
+    println!("  {step_by_step:.0} runs/s step by step");
 }
 
+/// Runs for each second of processor time.
 fn rate(play: &mut impl FnMut(u64)) -> f64 {
-    let start = Instant::now();
+    let (start, busy) = (Instant::now(), processor_seconds());
     let mut runs = 0;
     while start.elapsed() < LONG {
         for _ in 0..10 {
@@ -55,5 +59,10 @@ fn rate(play: &mut impl FnMut(u64)) -> f64 {
             runs += 1;
         }
     }
-    runs as f64 / start.elapsed().as_secs_f64()
+    runs as f64 / (processor_seconds() - busy)
+}
+
+fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

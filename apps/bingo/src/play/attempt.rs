@@ -43,7 +43,6 @@ fn normal(seconds: i64, variance: i64, stream: &mut Stream) -> u64 {
 
 impl<W: Watch, const AHEAD: bool> Game<'_, W, AHEAD> {
     /// Ends the attempt that a player leads. Says who is free now.
-    #[inline]
     pub(super) fn complete(&mut self, leader: usize) -> u64 {
         let work = self.state.seats[leader].work;
         self.state.busy &= !work.members;
@@ -65,18 +64,24 @@ impl<W: Watch, const AHEAD: bool> Game<'_, W, AHEAD> {
                 };
                 let number = rest.take().unwrap_or_else(|| self.state.seats[leader].stream.next());
                 let odds = &self.plan.works.odds[plan.odds(activity, index, held, band)];
-                for &(drop, least, most) in &line.outcomes[odds.pick(number)] {
-                    let units = if least == most {
-                        least
-                    } else {
-                        let many = u64::from(most - least) + 1;
-                        least + split(self.state.seats[leader].stream.next(), many).0 as u32
-                    };
-                    self.hand_in(roller, drop, units);
-                }
+                self.hand_out(leader, roller, &line.outcomes[odds.pick(number)]);
             }
         }
         work.members
+    }
+
+    /// The grants of an outcome, one after another.
+    #[inline]
+    pub(super) fn hand_out(&mut self, leader: usize, roller: usize, grants: &[(usize, u32, u32)]) {
+        for &(drop, least, most) in grants {
+            let units = if least == most {
+                least
+            } else {
+                let many = u64::from(most - least) + 1;
+                least + split(self.state.seats[leader].stream.next(), many).0 as u32
+            };
+            self.hand_in(roller, drop, units);
+        }
     }
 
     /// Gives units to the best-ranked open tile that accepts the drop, and what is left over to the next.

@@ -21,7 +21,7 @@ mod watch;
 pub use state::Scratch;
 pub(crate) use watch::{Sight, Watch};
 
-use crate::limits::ATTEMPTS_PER_RUN;
+use crate::limits::{ATTEMPTS_PER_RUN, PLAYERS_PER_TEAM};
 use crate::luck::Seed;
 use crate::plan::{Plan, TeamPlan};
 use crate::run::{Run, RunFault, TeamRun, share_win};
@@ -95,6 +95,10 @@ impl Plan {
     }
 }
 
+/// Events of one team that one second may have: a player comes, ends an attempt or leaves, and is never looked at more
+/// often.
+const AT_ONCE: usize = 3 * PLAYERS_PER_TEAM;
+
 enum Stuck {
     At(u64),
     Endless,
@@ -116,33 +120,27 @@ struct Game<'a, W, const AHEAD: bool> {
 impl<W: Watch, const AHEAD: bool> Game<'_, W, AHEAD> {
     fn play(mut self, seed: &Seed, run: u64) -> Result<(), Stuck> {
         self.begin(seed, run);
-        let mut events: u64 = 0;
+        let (mut events, mut at_once): (u64, usize) = (0, 0);
         let mut next = self.least_key();
         let last = u64::from(self.plan.duration);
         while next >> PLAYER_BITS <= last {
             let second = next >> PLAYER_BITS;
-            if second <= self.now {
+            at_once = if second == self.now { at_once + 1 } else { 0 };
+            if second < self.now || at_once > AT_ONCE {
                 return Err(Stuck::At(second));
             }
-            self.now = second;
-            let mut free = 0;
-            while next >> PLAYER_BITS == second {
-                free |= self.happen((next & ((1 << PLAYER_BITS) - 1)) as usize);
-                next = self.least_key();
-                events += 1;
-            }
+            events += 1;
             if events > ATTEMPTS_PER_RUN {
                 return Err(Stuck::Endless);
             }
-            if self.state.board.is_complete(&self.plan.board) {
-                break;
-            }
-            for player in bits(free) {
-                if self.state.seats[player].ends <= second {
-                    self.leave(player);
+            self.now = second;
+            let free = self.happen((next & ((1 << PLAYER_BITS) - 1)) as usize);
+            if free != 0 {
+                self.look_around(free);
+                if self.state.board.is_complete(&self.plan.board) {
+                    break;
                 }
             }
-            self.settle(free & self.state.online);
             next = self.least_key();
         }
         self.out.points = self.state.board.points;
@@ -183,14 +181,36 @@ impl<W: Watch, const AHEAD: bool> Game<'_, W, AHEAD> {
         self.settle(free);
     }
 
-    /// The event that a player has ahead of him. Says who is free now.
+    /// Plays an instant to its end, after its first event.
+    fn look_around(&mut self, free: u64) {
+        let mut free = free;
+        let mut next = self.least_key();
+        while next >> PLAYER_BITS == self.now {
+            free |= self.happen((next & ((1 << PLAYER_BITS) - 1)) as usize);
+            next = self.least_key();
+        }
+        for player in bits(free) {
+            if self.state.seats[player].ends <= self.now {
+                self.leave(player);
+            }
+        }
+        if !self.state.board.is_complete(&self.plan.board) {
+            self.settle(free & self.state.online);
+        }
+    }
+
+    /// The event that a player has ahead of him. Says who is free now; nobody is, if he just goes on.
     #[inline]
     fn happen(&mut self, player: usize) -> u64 {
         let bit = 1 << player;
-        self.state.keys[player] = NEVER;
         if self.state.busy & bit != 0 {
+            if AHEAD && self.state.seats[player].work.ahead {
+                return self.go_on(player);
+            }
+            self.state.keys[player] = NEVER;
             return self.complete(player);
         }
+        self.state.keys[player] = NEVER;
         if self.state.online & bit == 0 {
             self.arrive(player);
         }

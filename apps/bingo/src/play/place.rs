@@ -9,9 +9,9 @@ use crate::tiles::bits;
 impl<'a, W: Watch, const AHEAD: bool> Game<'a, W, AHEAD> {
     pub(super) fn place(&mut self, player: usize) {
         let Some(rule) = self.wanted_by(player) else { return self.idle(player) };
-        let (rule_plan, activity) = self.work(rule);
-        if AHEAD && activity.plain && self.fits(player, rule, 1 << player) {
-            return self.run_ahead(player, rule, rule_plan);
+        let activity = self.work(rule).1;
+        if AHEAD && activity.plain && self.fits_plainly(player, rule) {
+            return self.run_ahead(player, rule);
         }
         if let Some((least, most)) = activity.group {
             while self.state.busy & (1 << player) == 0 {
@@ -99,7 +99,7 @@ impl<'a, W: Watch, const AHEAD: bool> Game<'a, W, AHEAD> {
         let activity = self.work(rule).1;
         let (seconds, rest) = super::attempt::draw_time(activity, &mut self.state.seats[leader].stream);
         let ends = self.now + scaled(seconds, scale);
-        self.state.seats[leader].work = Work { rule, start: self.now, rest, members };
+        self.state.seats[leader].work = Work { rule, start: self.now, rest, members, ahead: false };
         for member in bits(members) {
             self.state.keys[member] = NEVER;
         }

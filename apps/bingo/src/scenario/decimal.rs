@@ -28,6 +28,11 @@ impl Decimal {
 
     /// The product, rounded to the nearest millionth.
     pub(crate) fn times(self, other: Decimal) -> Decimal {
+        if let Some(product) =
+            self.0.checked_mul(other.0).and_then(|product| product.checked_add(MILLION / 2))
+        {
+            return Decimal(product / MILLION);
+        }
         let product = u128::from(self.0) * u128::from(other.0);
         let rounded = (product + u128::from(MILLION / 2)) / u128::from(MILLION);
         Decimal(u64::try_from(rounded).unwrap_or(u64::MAX))

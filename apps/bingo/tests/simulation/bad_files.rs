@@ -1,0 +1,1 @@
+//! Files that are wrong: every fault is told, with its place.
