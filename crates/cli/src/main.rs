@@ -1,6 +1,7 @@
 //! The one program of Turnwise: it runs an engine, and talks to one that runs.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to people")]
 
+mod apps;
 mod bench;
 mod builtin;
 mod client;
@@ -20,8 +21,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use commands::{
-    backup, batches, control, dead, doctor, events, jobs, nodes, overview, schedules, submit, tokens, top,
-    up, watch,
+    backup, batches, bingo, control, dead, doctor, events, jobs, nodes, overview, schedules, submit, tokens,
+    top, up, watch,
 };
 use settings::{Flags, Layers};
 
@@ -108,6 +109,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Copy the database to a file, also while an engine runs on it.
     Backup(backup::Args),
+    /// Simulate bingo events: check a scenario, run it many times, look at results, compare.
+    Bingo(bingo::Args),
     /// Measure the engine on this machine.
     Bench(bench::Args),
     /// Print a completion script for a shell.
@@ -153,6 +156,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Top(args) => top::run(&args, &data()?)?,
         Command::Doctor(args) => return doctor::run(&args, &home),
         Command::Backup(args) => backup::run(&args, &data()?)?,
+        Command::Bingo(args) => return bingo::run(&args, &home),
         Command::Bench(args) => bench::run(args)?,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "turnwise", &mut std::io::stdout());

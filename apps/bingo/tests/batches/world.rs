@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use turnwise::testing::TestEngine;
 use turnwise::{BatchId, Filter, JobRow, Running, secs};
-use turnwise_bingo::{Bingo, Order, Progress, Results, SAMPLES, Settings, Summary, run_here};
+use turnwise_bingo::{Bingo, Order, Progress, Results, Settings, Summary, run_here, shipped};
 
 /// The performance scenario, cut off while teams are still at work.
 pub(crate) fn scenario() -> Value {
-    let text = SAMPLES.iter().find(|(name, _)| *name == "performance").unwrap().1;
+    let text = shipped().iter().find(|one| one.name == "performance").unwrap().text;
     let mut scenario: Value = serde_json::from_str(text).unwrap();
     scenario["duration_seconds"] = json!(6_000);
     scenario
