@@ -122,7 +122,8 @@ impl TeamAggregate {
 fn wins(counts: &Counts, runs: u64) -> Wins {
     let counts = counts.histogram();
     let won = || counts.iter().filter(|(tied, _)| *tied > 0);
-    let shares: f64 = won().map(|(tied, count)| *count as f64 / f64::from(*tied)).sum();
+    // From 0, because the sum of nothing is -0.
+    let shares: f64 = won().fold(0.0, |sum, (tied, count)| sum + *count as f64 / f64::from(*tied));
     let alone: u64 = won().filter(|(tied, _)| *tied == 1).map(|(_, count)| count).sum();
     let shared: u64 = won().filter(|(tied, _)| *tied > 1).map(|(_, count)| count).sum();
     if runs == 0 {
@@ -133,6 +134,8 @@ fn wins(counts: &Counts, runs: u64) -> Wins {
     let z = WITHIN_95 * WITHIN_95;
     let centre = (rate + z / (2.0 * n)) / (1.0 + z / n);
     let margin = (rate * (1.0 - rate) / n + z / (4.0 * n * n)).sqrt() * WITHIN_95 / (1.0 + z / n);
-    let ci95 = Interval { low: (centre - margin).max(0.0), high: (centre + margin).min(1.0) };
+    // At 0 and 1 the interval ends exactly there; rounding must not say otherwise.
+    let ci95 =
+        Interval { low: (centre - margin).max(0.0).min(rate), high: (centre + margin).min(1.0).max(rate) };
     Wins { rate, ci95, alone, shared }
 }

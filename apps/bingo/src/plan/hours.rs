@@ -32,11 +32,11 @@ fn weekly(session: &Session, zone: &TimeZone, start: Timestamp, duration: u32) -
     let Ok(mut date) = day.checked_sub(8.days()) else { return found };
     let days = 8 + i64::from(duration) / 86_400 + 2;
     for _ in 0..=days {
-        if date.weekday().to_monday_zero_offset() == session.day.0 as i8 {
-            if let Some(from) = moment(date, session, zone) {
-                let from = from.as_second() - start.as_second();
-                found.push((from, from + i64::from(session.minutes) * 60));
-            }
+        if date.weekday().to_monday_zero_offset() == session.day.0 as i8
+            && let Some(from) = moment(date, session, zone)
+        {
+            let from = from.as_second() - start.as_second();
+            found.push((from, from + i64::from(session.minutes) * 60));
         }
         let Ok(next) = date.tomorrow() else { break };
         date = next;

@@ -2,11 +2,13 @@
 
 mod estimate;
 mod hours;
+mod pace;
 mod team;
 mod work;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use pace::scaled;
 pub(crate) use team::TeamPlan;
 pub(crate) use work::{ActivityPlan, RulePlan, TimePlan, Works};
 

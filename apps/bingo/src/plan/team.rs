@@ -1,6 +1,7 @@
 //! A team made ready: its players, what each of them may do, its strategy and its luck.
 
 use super::hours::{self, Hours};
+use super::pace::Paces;
 use super::work::Works;
 use crate::luck::TeamLuck;
 use crate::scenario::{Decimal, File, Player, Rule, Team};
@@ -14,6 +15,7 @@ pub(crate) struct TeamPlan {
     pub(crate) classes: Vec<ClassPlan>,
     /// Whether who is online matters for what they want: something here takes a group.
     pub(crate) needs_crowds: bool,
+    pub(crate) paces: Paces,
 }
 
 #[derive(Debug)]
@@ -65,7 +67,8 @@ impl TeamPlan {
         fill(&mut classes, &players, &rules, works, tiles);
         let strategy = strategies::make(&team.strategy);
         let needs_crowds = works.rules.iter().any(|rule| !works.activities[rule.activity].solo);
-        TeamPlan { luck: TeamLuck::new(&team.key), strategy, players, classes, needs_crowds }
+        let paces = Paces::new(&players, &classes, works);
+        TeamPlan { luck: TeamLuck::new(&team.key), strategy, players, classes, needs_crowds, paces }
     }
 }
 

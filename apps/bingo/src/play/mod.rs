@@ -204,8 +204,8 @@ impl<W: Watch, const AHEAD: bool> Game<'_, W, AHEAD> {
     fn happen(&mut self, player: usize) -> u64 {
         let bit = 1 << player;
         if self.state.busy & bit != 0 {
-            if AHEAD && self.state.seats[player].work.ahead {
-                return self.go_on(player);
+            if AHEAD && let Some(pace) = self.state.seats[player].work.pace {
+                return self.go_on(player, pace);
             }
             self.state.keys[player] = NEVER;
             return self.complete(player);

@@ -2,16 +2,19 @@
 
 use super::state::{NEVER, Work, key};
 use super::{Game, Sight, Watch};
-use crate::plan::{ActivityPlan, RulePlan};
-use crate::scenario::{Decimal, MILLION};
+use crate::plan::{ActivityPlan, RulePlan, scaled};
+use crate::scenario::Decimal;
 use crate::tiles::bits;
 
 impl<'a, W: Watch, const AHEAD: bool> Game<'a, W, AHEAD> {
     pub(super) fn place(&mut self, player: usize) {
         let Some(rule) = self.wanted_by(player) else { return self.idle(player) };
         let activity = self.work(rule).1;
-        if AHEAD && activity.plain && self.fits_plainly(player, rule) {
-            return self.run_ahead(player, rule);
+        if AHEAD
+            && let Some(pace) = self.team.paces.of(player, rule)
+            && self.fits(player, rule, 1 << player)
+        {
+            return self.run_ahead(player, rule, pace);
         }
         if let Some((least, most)) = activity.group {
             while self.state.busy & (1 << player) == 0 {
@@ -99,7 +102,7 @@ impl<'a, W: Watch, const AHEAD: bool> Game<'a, W, AHEAD> {
         let activity = self.work(rule).1;
         let (seconds, rest) = super::attempt::draw_time(activity, &mut self.state.seats[leader].stream);
         let ends = self.now + scaled(seconds, scale);
-        self.state.seats[leader].work = Work { rule, start: self.now, rest, members, ahead: false };
+        self.state.seats[leader].work = Work { rule, start: self.now, rest, members, pace: None };
         for member in bits(members) {
             self.state.keys[member] = NEVER;
         }
@@ -129,10 +132,4 @@ impl<'a, W: Watch, const AHEAD: bool> Game<'a, W, AHEAD> {
     pub(super) fn held(&self, player: usize, rule: usize) -> usize {
         self.team.classes[self.team.players[player].class].held[rule]
     }
-}
-
-/// Whole seconds, rounded down, at least one.
-#[inline]
-pub(super) fn scaled(seconds: u64, scale: Decimal) -> u64 {
-    (seconds * scale.0 / MILLION).max(1)
 }

@@ -1,6 +1,5 @@
 //! What changes during a run of one team. It is used again for the next team and the next run.
 
-use super::ahead::Pace;
 use crate::board::BoardState;
 use crate::luck::Stream;
 use crate::strategies::Ranks;
@@ -55,8 +54,6 @@ pub(super) struct Seat {
     pub(super) work: Work,
     /// His stream and the time when he began to run ahead.
     pub(super) before: (Stream, u64),
-    /// How he goes about what he last ran ahead with.
-    pub(super) pace: Pace,
 }
 
 /// An attempt under way.
@@ -67,8 +64,8 @@ pub(super) struct Work {
     /// What the draw of the time left for the first roll.
     pub(super) rest: u64,
     pub(super) members: u64,
-    /// Whether the player ran ahead to it.
-    pub(super) ahead: bool,
+    /// By which pace the player ran ahead to it, if he did.
+    pub(super) pace: Option<u32>,
 }
 
 /// Nothing to look at.

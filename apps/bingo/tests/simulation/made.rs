@@ -14,7 +14,7 @@ pub(crate) fn scenario() -> impl Strategy<Value = Value> {
             prop::collection::vec((strategy(), prop::collection::vec(player(), 1..5)), teams),
         )
             .prop_map(|(duration, unlock, rows, activities, teams)| {
-                assemble(duration, unlock, rows, activities, teams)
+                assemble(duration, unlock, rows, &activities, teams)
             })
     })
 }
@@ -23,7 +23,7 @@ fn assemble(
     duration: u32,
     unlock: u32,
     rows: Vec<Vec<Value>>,
-    activities: Vec<Value>,
+    activities: &[Value],
     teams: Vec<(Value, Vec<Value>)>,
 ) -> Value {
     let mut players = Vec::new();
