@@ -34,6 +34,13 @@ impl Program {
         Self::launch(data, &address, Some(token))
     }
 
+    /// Kills it where it stands, and starts it on the same directory.
+    pub fn killed(self, data: &Path) -> Result<Self> {
+        let Program { process, token, .. } = self;
+        drop(process);
+        Self::launch(data, "127.0.0.1:0", Some(token))
+    }
+
     fn launch(data: &Path, listen: &str, token: Option<String>) -> Result<Self> {
         let (mut address, mut link) = (None, token);
         let mut command = Command::new(path()?);

@@ -2,6 +2,7 @@
 
 mod api;
 mod backlog;
+mod bingo;
 mod data;
 mod disk;
 mod effects;
@@ -40,6 +41,11 @@ enum What {
     Snapshot(snapshot::Args),
     /// The HTTP API: submits, lists, and what thousands of watchers cost.
     Api(Options),
+    /// Bingo: runs a second from submit to aggregates, what the engine adds to the simulation, memory.
+    Bingo(bingo::Args),
+    /// One part of `bingo`, in a process of its own so that its memory is its own.
+    #[command(hide = true)]
+    BingoPart(bingo::PartArgs),
     /// One part of `backlog`, in a process of its own so that its memory is its own.
     #[command(hide = true)]
     Reopen(backlog::ReopenArgs),
@@ -81,6 +87,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         What::Snapshot(args) => runtime.block_on(snapshot::run(&args)),
         What::Backlog(options) => runtime.block_on(backlog::run(&options)),
         What::Api(options) => runtime.block_on(api::run(&options)),
+        What::Bingo(args) => bingo::run(&args),
+        What::BingoPart(args) => runtime.block_on(bingo::part(&args)),
         What::Reopen(args) => runtime.block_on(backlog::reopen(&args)),
     }
 }

@@ -79,6 +79,28 @@ impl Client {
         self.read(request.call())
     }
 
+    /// Writes an answer as it is, however long it is and takes.
+    pub(crate) fn download(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+        to: &mut dyn std::io::Write,
+    ) -> anyhow::Result<()> {
+        let mut request = self.agent.get(self.url(path)).header("authorization", self.bearer());
+        for (name, value) in query {
+            request = request.query(name, value);
+        }
+        let answered =
+            request.config().timeout_global(None).timeout_recv_response(Some(PATIENCE)).build().call();
+        match answered {
+            Ok(mut response) if response.status().is_success() => {
+                let copied = std::io::copy(&mut response.body_mut().as_reader(), to);
+                copied.map(drop).map_err(|error| refused(format!("it broke off halfway: {error}")))
+            }
+            other => self.read(other).map(drop),
+        }
+    }
+
     /// The link that logs a browser in.
     pub(crate) fn link(&self) -> String {
         link(self.place.address, &self.token)

@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod batches;
+pub(crate) mod bingo;
 pub(crate) mod control;
 pub(crate) mod dead;
 pub(crate) mod doctor;

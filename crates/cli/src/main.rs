@@ -22,8 +22,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use commands::{
-    backup, batches, control, dead, doctor, events, forge, jobs, nodes, overview, schedules, submit, tokens,
-    top, up, watch,
+    backup, batches, bingo, control, dead, doctor, events, forge, jobs, nodes, overview, schedules, submit,
+    tokens, top, up, watch,
 };
 use settings::{Flags, Layers};
 
@@ -114,6 +114,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Copy the database to a file, also while an engine runs on it.
     Backup(backup::Args),
+    /// Simulate bingo events: check a scenario, run it many times, look at results, compare.
+    Bingo(bingo::Args),
     /// Measure the engine on this machine.
     Bench(bench::Args),
     /// Print a completion script for a shell.
@@ -161,6 +163,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Forge(args) => return forge::run(&args, &home),
         Command::Doctor(args) => return doctor::run(&args, &home),
         Command::Backup(args) => backup::run(&args, &data()?)?,
+        Command::Bingo(args) => return bingo::run(&args, &home),
         Command::Bench(args) => bench::run(args)?,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "turnwise", &mut std::io::stdout());

@@ -11,7 +11,7 @@ use turnwise::{Engine, Error, Running, StoreError};
 use turnwise_server::{Admission, Options, Secret, Server, Setting};
 
 use crate::Home;
-use crate::apps;
+use crate::apps::{self, Apps};
 use crate::builtin::{self, Allowed};
 use crate::client::{link, with_data};
 use crate::failure::refused;
@@ -99,10 +99,10 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     let engine = Engine::open(config).await.map_err(|error| explained(&error, data))?;
     let allowed = Allowed { shell: settings.allow_shell, http: settings.allow_http };
     builtin::register(&engine, allowed, &settings.slots);
-    apps::register(&engine, settings);
+    let apps = Apps::register(&engine, settings);
     let (close, closing) = watch::channel(false);
     let opened = match settings.roles.api || settings.fleet.is_none() {
-        true => Some(open(settings, &engine, allowed, closing).await?),
+        true => Some(open(settings, &engine, allowed, &apps, closing).await?),
         false => None,
     };
     let running = engine.start().await?;
@@ -126,7 +126,7 @@ async fn stay_up(settings: &Settings) -> anyhow::Result<()> {
     tracing::info!("stopping");
     show::aside("Stopping: running jobs may end, the others go on with the next start. Again stops at once.");
     tokio::select! {
-        () = stop(engine, running, &close, serving) => {}
+        () = stop(engine, running, apps, &close, serving) => {}
         () = signals.next() => {
             Place::remove(data);
             tracing::warn!("stopped at once: what ran is taken up again with the next start");
@@ -154,6 +154,7 @@ async fn open(
     settings: &Settings,
     engine: &Engine,
     allowed: Allowed,
+    apps: &Apps,
     closing: watch::Receiver<bool>,
 ) -> anyhow::Result<Opened> {
     let listener = bind(settings.listen).await?;
@@ -171,7 +172,7 @@ async fn open(
         admission: Admission { off: allowed.kinds().1, check: apps::check },
         settings: shown.map(|(name, value, from)| Setting { name: name.into(), value, from }).collect(),
         profile: if settings.fleet.is_some() { "fleet" } else { "embedded" },
-        applications: apps::applications(engine, settings),
+        applications: apps.applications(engine, settings),
         closing,
     };
     Ok(Opened { server: Server::new(options), listener, address, first })
@@ -182,6 +183,7 @@ async fn open(
 async fn stop(
     engine: Engine,
     running: Running,
+    apps: Apps,
     close: &watch::Sender<bool>,
     serving: Option<tokio::task::JoinHandle<std::io::Result<()>>>,
 ) {
@@ -192,6 +194,7 @@ async fn stop(
     {
         serving.abort();
     }
+    drop(apps);
     // A request that will not end holds the engine too; then the session runs out by itself.
     let _ = tokio::time::timeout(FAREWELL, engine.close()).await;
 }

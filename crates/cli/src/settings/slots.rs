@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// The kinds that may be named.
-const KINDS: [&str; 4] = ["echo", "sleep", "shell", "http"];
+/// What may be named: the built-in kinds, and the applications that have slots.
+const KINDS: [&str; 5] = ["echo", "sleep", "shell", "http", "bingo"];
 
 /// Slots of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,11 @@ impl Slots {
         Ok(slots)
     }
 
+    /// Those of an application, if they were said: one that computes fits itself to the machine otherwise.
+    pub(crate) fn named(&self, name: &str) -> Option<Share> {
+        self.named.get(name).copied()
+    }
+
     /// Those of a kind.
     pub(crate) fn of(&self, kind: &str) -> Share {
         self.named.get(kind).copied().unwrap_or(self.others)
@@ -74,6 +79,8 @@ mod tests {
         assert_eq!(slots.of("shell"), Share { least: 1, most: None });
         assert_eq!(slots.of("http"), Share { least: 2, most: Some(16) });
         assert_eq!(Slots::parse("shell=1").unwrap().of("echo").least, 8);
+        assert_eq!(Slots::parse("4, bingo=1").unwrap().named("bingo"), Some(Share { least: 1, most: None }));
+        assert_eq!(Slots::parse("4").unwrap().named("bingo"), None, "as many as there are processors");
     }
 
     #[test]

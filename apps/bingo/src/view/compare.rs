@@ -1,0 +1,136 @@
+//! Two batches side by side: which differences are more than luck?
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::work::Results;
+use crate::{Figures, TeamSummary};
+
+/// How two batches compare, team by team.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Comparison {
+    /// Teams that are in both, by their keys.
+    pub teams: Vec<TeamComparison>,
+    /// Keys of teams that are only in the first.
+    pub only_first: Vec<String>,
+    /// Keys of teams that are only in the second.
+    pub only_second: Vec<String>,
+}
+
+/// One team in both.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct TeamComparison {
+    /// Its key.
+    pub key: String,
+    /// Its name in the first.
+    pub name: String,
+    /// Its strategy in the first.
+    pub first_strategy: String,
+    /// Its strategy in the second.
+    pub second_strategy: String,
+    /// Points.
+    pub points: Measure,
+    /// Complete tiles.
+    pub tiles: Measure,
+    /// The last row that was unlocked.
+    pub row_reached: Measure,
+    /// Share of the runs that it won.
+    pub win_rate: Measure,
+}
+
+/// One number in both, and the difference with the bounds that hold it in 95 of 100 cases.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Measure {
+    /// In the first.
+    pub first: f64,
+    /// In the second.
+    pub second: f64,
+    /// The second less the first.
+    pub difference: f64,
+    /// Lower bound of the difference.
+    pub low: f64,
+    /// Upper bound of the difference.
+    pub high: f64,
+    /// Whether it is more than luck: nothing is not within the bounds.
+    pub clear: bool,
+}
+
+/// A mean and the variance of what it was taken from.
+#[derive(Clone, Copy)]
+struct Mean {
+    mean: f64,
+    variance: f64,
+    runs: f64,
+}
+
+/// The bounds of a normal distribution that hold 95 of 100.
+const WIDTH: f64 = 1.959_963_984_540_054;
+
+impl Measure {
+    fn of(first: Mean, second: Mean) -> Measure {
+        let difference = second.mean - first.mean;
+        let spread = |mean: Mean| if mean.runs > 0.0 { mean.variance / mean.runs } else { 0.0 };
+        let margin = WIDTH * (spread(first) + spread(second)).sqrt();
+        let (low, high) = (difference - margin, difference + margin);
+        let clear = first.runs > 0.0 && second.runs > 0.0 && (low > 0.0 || high < 0.0);
+        Measure { first: first.mean, second: second.mean, difference, low, high, clear }
+    }
+}
+
+/// Compares two batches. Each result is taken as a sample of its own, also if both have the same seed: bounds are then
+/// wider than they need to be, never too narrow.
+pub fn compare(first: &Results, second: &Results) -> Comparison {
+    let (ours, theirs) = (&first.summary.teams, &second.summary.teams);
+    let runs = (first.summary.runs as f64, second.summary.runs as f64);
+    let teams = ours.iter().filter_map(|one| {
+        let other = theirs.iter().find(|other| other.key == one.key)?;
+        let measure = |figures: fn(&TeamSummary) -> &Figures| {
+            let mean = |team: &TeamSummary, runs: f64| {
+                let figures = figures(team);
+                Mean { mean: figures.mean, variance: figures.sd * figures.sd, runs }
+            };
+            Measure::of(mean(one, runs.0), mean(other, runs.1))
+        };
+        // A share of a win lies between 0 and 1, so this is the most that its variance can be.
+        let wins = |team: &TeamSummary, runs: f64| {
+            let rate = team.wins.rate;
+            Mean { mean: rate, variance: rate * (1.0 - rate), runs }
+        };
+        Some(TeamComparison {
+            key: one.key.clone(),
+            name: one.name.clone(),
+            first_strategy: one.strategy.clone(),
+            second_strategy: other.strategy.clone(),
+            points: measure(|team| &team.points),
+            tiles: measure(|team| &team.tiles),
+            row_reached: measure(|team| &team.row_reached),
+            win_rate: Measure::of(wins(one, runs.0), wins(other, runs.1)),
+        })
+    });
+    let missing = |from: &[TeamSummary], to: &[TeamSummary]| {
+        let gone = from.iter().filter(|team| to.iter().all(|other| other.key != team.key));
+        gone.map(|team| team.key.clone()).collect()
+    };
+    Comparison {
+        teams: teams.collect(),
+        only_first: missing(ours, theirs),
+        only_second: missing(theirs, ours),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_clear_when_luck_does_not_explain_it() {
+        let mean = |mean, runs| Mean { mean, variance: 4.0, runs };
+        let near = Measure::of(mean(10.0, 100.0), mean(10.2, 100.0));
+        assert!(!near.clear && near.low < 0.0 && near.high > 0.0, "{near:?}");
+        let same = Measure::of(mean(10.0, 10_000.0), mean(10.2, 10_000.0));
+        assert!(same.clear && same.low > 0.0, "{same:?}");
+        let margin = 1.96 * (8.0_f64 / 100.0).sqrt();
+        assert!((near.high - 0.2 - margin).abs() < 1e-4, "{near:?}");
+        assert!(!Measure::of(mean(1.0, 0.0), mean(2.0, 100.0)).clear, "nothing is no sample");
+    }
+}

@@ -1,0 +1,178 @@
+//! Where a batch is in its life.
+
+use serde::Serialize;
+use turnwise::{BatchId, BatchView, Error, Job as _, JobView, Name, Phase, Refusal, State};
+use utoipa::ToSchema;
+
+use crate::work::limits::PAGE;
+use crate::work::{Bingo, Finish, Results, Verdict};
+
+/// A batch and how far it is.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Status {
+    /// Its id.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Whose it is.
+    pub owner: String,
+    /// Where it is in its life. It has ended when its aggregates are written, not before.
+    pub status: StatusWord,
+    /// What is to be said about it, if all did not go well.
+    pub message: Option<String>,
+    /// The scenario's name.
+    pub scenario: String,
+    /// What the luck of every run is made from.
+    pub seed: String,
+    /// Runs that were ordered.
+    pub runs: u64,
+    /// Runs that have ended; about so many while it runs, because whole ranges are counted.
+    pub ended_runs: u64,
+    /// Runs that failed for good.
+    pub failed_runs: u64,
+    /// When it was started, in microseconds since 1970.
+    pub started: i64,
+    /// When its aggregates were written; 0 before that.
+    pub ended: i64,
+    /// How long it has taken, or took, in seconds.
+    pub seconds: f64,
+    /// Runs in a second, from its start to now or to its end.
+    pub runs_per_s: f64,
+    /// About how long it will take from now, in seconds.
+    pub seconds_left: Option<f64>,
+    /// Jobs that it consists of at the moment.
+    pub jobs: u64,
+    /// Jobs that have not ended.
+    pub pending_jobs: u64,
+}
+
+/// Where a batch is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StatusWord {
+    /// Nothing of it has begun.
+    Pending,
+    /// It is simulated, or its aggregates are being merged.
+    Running,
+    /// Every run was simulated, and the aggregates are there.
+    Completed,
+    /// Some runs failed. The aggregates of the others are there.
+    Error,
+    /// Somebody ended it early. The aggregates of what was simulated are there.
+    Cancelled,
+}
+
+/// A page of batches, newest first.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Listed {
+    /// The batches.
+    pub batches: Vec<Status>,
+    /// The cursor of the next page, unless this is the last.
+    pub next: Option<String>,
+}
+
+impl Bingo {
+    /// How far a batch is. It costs two looks at the store, however many runs there are.
+    pub async fn status(&self, batch: BatchId) -> Result<Status, Error> {
+        let view = self.engine.batch_view(batch).await?.ok_or(Refusal::UnknownBatch(batch))?;
+        let finish = crate::work::finish_of(&self.engine, batch).await?;
+        let finish = self.engine.job(finish).await?.ok_or(Refusal::UnknownBatch(batch))?;
+        self.told(&view, &finish).await
+    }
+
+    /// Batches of bingo, newest first, that `sees` lets see. A page looks at a bounded number of batches, so it may hold
+    /// few of them although more follow.
+    pub async fn list(
+        &self,
+        before: Option<BatchId>,
+        sees: impl Fn(&Name) -> bool + Send,
+    ) -> Result<Listed, Error> {
+        let found = self.engine.batches(before, PAGE).await?;
+        let next = found.last().filter(|_| found.len() == PAGE).map(|view| view.batch.id.to_string());
+        let seen: Vec<BatchView> = found.into_iter().filter(|view| sees(&view.batch.owner)).collect();
+        let then = seen.iter().filter_map(|view| Some(view.batch.then?.job)).collect();
+        let finishes = self.engine.rows(then).await?;
+        let mut batches = Vec::new();
+        for view in seen {
+            let Some(then) = view.batch.then else { continue };
+            let is_ours =
+                |row: &&turnwise::JobRow| row.header.id == then.job && &*row.line.kind == Finish::KIND;
+            if finishes.iter().find(is_ours).is_none() {
+                continue;
+            }
+            if let Some(finish) = self.engine.job(then.job).await? {
+                batches.push(self.told(&view, &finish).await?);
+            }
+        }
+        Ok(Listed { batches, next })
+    }
+
+    async fn told(&self, view: &BatchView, finish: &JobView) -> Result<Status, Error> {
+        let batch = &view.batch;
+        let order = &self.known.event(&self.engine, batch.id).await?.order;
+        let results = finish.result::<Finish>()?;
+        let now = self.engine.time().await?;
+        let over = finish.state.is_final();
+        let seconds = if over { finish.at } else { now }.since(batch.opened).as_secs_f64();
+        let ended_runs = match &results {
+            Some(results) => results.simulated + results.failed_runs,
+            None => ended(view, order.runs),
+        };
+        let runs_per_s = if seconds > 0.0 { ended_runs as f64 / seconds } else { 0.0 };
+        let left = order.runs.saturating_sub(ended_runs) as f64 / runs_per_s;
+        let (status, message) = word(view, finish, results.as_ref());
+        Ok(Status {
+            id: batch.id.to_string(),
+            name: batch.name.to_string(),
+            owner: batch.owner.to_string(),
+            status,
+            message,
+            scenario: order.scenario.name().to_owned(),
+            seed: order.seed.clone(),
+            runs: order.runs,
+            ended_runs,
+            failed_runs: results.as_ref().map_or(0, |results| results.failed_runs),
+            started: batch.opened.as_micros(),
+            ended: if over { finish.at.as_micros() } else { 0 },
+            seconds,
+            runs_per_s,
+            seconds_left: (!over && left.is_finite()).then_some(left),
+            jobs: batch.total,
+            pending_jobs: view.pending,
+        })
+    }
+}
+
+/// About how many runs have ended, by the counters of the batch: the first job only divides it.
+fn ended(view: &BatchView, runs: u64) -> u64 {
+    let ranges = view.batch.total.saturating_sub(1);
+    let ended = ranges - view.pending.min(ranges);
+    match ranges {
+        0 => 0,
+        _ => u64::try_from(u128::from(runs) * u128::from(ended) / u128::from(ranges)).unwrap_or(runs),
+    }
+}
+
+fn word(view: &BatchView, finish: &JobView, results: Option<&Results>) -> (StatusWord, Option<String>) {
+    if let Some(results) = results {
+        let word = match results.verdict {
+            Verdict::Completed => StatusWord::Completed,
+            Verdict::Error => StatusWord::Error,
+            Verdict::Cancelled => StatusWord::Cancelled,
+        };
+        return (word, results.message.clone());
+    }
+    match finish.state {
+        State::Cancelled => {
+            (StatusWord::Cancelled, Some("it was cancelled before its pieces were merged".into()))
+        }
+        State::Dead => {
+            let why = finish.errors.last().map_or("no attempt said why", |error| &error.error);
+            (StatusWord::Error, Some(format!("its pieces could not be merged: {why}")))
+        }
+        _ if view.batch.phase == Phase::Sealed && view.batch.total <= 1 && view.batch.done == 0 => {
+            (StatusWord::Pending, None)
+        }
+        _ => (StatusWord::Running, None),
+    }
+}

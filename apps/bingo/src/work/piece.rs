@@ -1,0 +1,109 @@
+//! What some runs of a batch gave, as it is kept in the result of a job: their sum, and each of them in a few bytes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use turnwise::JobId;
+
+use super::limits::PIECE_BYTES;
+use crate::{Aggregate, Runs, decode_runs, encode_runs};
+
+/// What some runs gave.
+pub(crate) struct Piece {
+    /// Their sum.
+    pub(crate) aggregate: Aggregate,
+    /// Each of them.
+    pub(crate) runs: Runs,
+    /// Time that the simulation took.
+    pub(crate) nanos: u64,
+}
+
+/// A piece as text.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Packed(String);
+
+impl Piece {
+    /// The piece as text; how many bytes it has, if these are more than a result holds.
+    pub(crate) fn pack(&self) -> Result<Packed, usize> {
+        let bytes = self.encoded();
+        if bytes.len() > PIECE_BYTES { Err(bytes.len()) } else { Ok(Packed(STANDARD.encode(bytes))) }
+    }
+
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> usize {
+        self.encoded().len()
+    }
+
+    fn encoded(&self) -> Vec<u8> {
+        // Numbers and lists only: nothing in it can fail to be written.
+        postcard::to_stdvec(&(&self.aggregate, self.nanos, encode_runs(&self.runs))).unwrap_or_default()
+    }
+}
+
+impl Packed {
+    /// The piece; what is wrong with the text otherwise.
+    pub(crate) fn open(&self) -> Result<Piece, String> {
+        let damaged = |why: String| format!("what a range gave cannot be read: {why}");
+        let bytes = STANDARD.decode(&self.0).map_err(|error| damaged(error.to_string()))?;
+        let (aggregate, nanos, runs): (Aggregate, u64, Vec<u8>) =
+            postcard::from_bytes(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let runs = decode_runs(&runs).map_err(|fault| damaged(fault.to_string()))?;
+        Ok(Piece { aggregate, runs, nanos })
+    }
+}
+
+/// Where the single runs of a batch are: for each piece its first run, the one behind its last, how many it has, and the
+/// job whose result it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Index(Vec<Entry>);
+
+/// Where a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) first: u64,
+    pub(crate) end: u64,
+    runs: u64,
+    job: u64,
+}
+
+impl Entry {
+    pub(crate) fn job(&self) -> JobId {
+        JobId::from_u64(self.job)
+    }
+}
+
+impl Index {
+    pub(crate) fn add(&mut self, runs: &Runs, job: JobId) {
+        let mut indices = runs.iter().map(|(index, _)| index);
+        let Some(first) = indices.next() else { return };
+        let last = indices.last().unwrap_or(first);
+        self.0.push(Entry { first, end: last + 1, runs: runs.len() as u64, job: job.as_u64() });
+    }
+
+    /// Puts the pieces in the order of their runs, and counts the runs.
+    pub(crate) fn sort(&mut self) -> u64 {
+        self.0.sort_unstable();
+        self.0.iter().map(|entry| entry.runs).sum()
+    }
+
+    /// The pieces, in the order of their runs.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.0
+    }
+}
+
+// Thousands of entries are a few bytes each as text, and would be a hundred as JSON.
+impl Serialize for Index {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes = postcard::to_stdvec(&self.0).map_err(serde::ser::Error::custom)?;
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+}
+
+impl<'de> Deserialize<'de> for Index {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = STANDARD.decode(text).map_err(serde::de::Error::custom)?;
+        postcard::from_bytes(&bytes).map(Index).map_err(serde::de::Error::custom)
+    }
+}
