@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) seats: Vec<Seat>,
     /// Who takes part in a stride, as they were before it.
     pub(super) striding: Vec<Striding>,
+    /// Lets strides go too far, so that a test sees them taken back.
+    pub(super) careless: bool,
     /// Players who are in a session, and players who are in an attempt, as bits.
     pub(super) online: u64,
     pub(super) busy: u64,
