@@ -31,21 +31,23 @@ fn measure(name: &str, plan: &Plan) {
     let share = 100.0 * (processor_seconds() - busy) / start.elapsed().as_secs_f64();
     let mut aggregate = Aggregate::new(plan);
     let mut kept = Runs::new(plan.teams().len());
-    let mut bytes = 0;
     let with_results = rate(&mut |index| {
         plan.run(&seed, index, &mut run, &mut scratch).expect("no checked scenario fails");
         aggregate.add(&run);
         if kept.len() == 10_000 {
-            bytes = encode_runs(&kept).len();
             kept = Runs::new(plan.teams().len());
         }
         kept.push(&run).expect("runs come in order");
     });
+    let bytes = encode_runs(&kept).len();
+    let many = kept.len();
     let step_by_step = rate(&mut |index| {
         plan.run_step_by_step(&seed, index, &mut run, &mut scratch).expect("no checked scenario fails");
     });
     println!("{name}: {alone:.0} runs/s ({share:.0} % of a core were free for it)");
-    println!("  {with_results:.0} runs/s with aggregate and kept runs, {bytes} bytes for 10,000 runs");
+    println!(
+        "  {with_results:.0} runs/s with aggregate and kept runs; the last {many} of them are {bytes} bytes"
+    );
     println!("  {step_by_step:.0} runs/s step by step");
 }
 

@@ -84,6 +84,11 @@ impl BoardState {
         &self.open
     }
 
+    /// Units that a tile still needs.
+    pub(crate) fn missing(&self, tile: usize) -> u32 {
+        self.missing[tile]
+    }
+
     pub(crate) fn is_complete(&self, plan: &BoardPlan) -> bool {
         self.done as usize == plan.tiles.len()
     }

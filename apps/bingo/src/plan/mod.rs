@@ -8,7 +8,7 @@ mod work;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use pace::scaled;
+pub(crate) use pace::{Pace, scaled};
 pub(crate) use team::TeamPlan;
 pub(crate) use work::{ActivityPlan, RulePlan, TimePlan, Works};
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::team::{ClassPlan, PlayerPlan};
-use super::work::{TimePlan, Works};
+use super::work::{LinePlan, TimePlan, Works};
 use crate::luck::{Stream, split};
+use crate::odds::Odds;
 use crate::scenario::{Decimal, MILLION};
 
 /// Times up to so many are written out beforehand.
@@ -17,6 +18,10 @@ pub(crate) struct Pace {
     /// The odds, and the last number that may yield something.
     pub(crate) odds: usize,
     pub(crate) lucky: u64,
+    /// The only drop that there may be, with its units, if it is always the same: then `lucky` is exact.
+    pub(crate) single: Option<(usize, u32)>,
+    /// Attempts in 2³² seconds that are likely to yield something.
+    pub(crate) rate: u64,
     /// The longest attempt.
     pub(crate) longest: u64,
     /// Before it is scaled, an attempt takes whole seconds from `least`, `many` of them.
@@ -35,6 +40,27 @@ impl Pace {
         match self.seconds.get(choice as usize) {
             Some(seconds) => (u64::from(*seconds), rest),
             None => (self.scaled(choice), rest),
+        }
+    }
+
+    /// What may come of an attempt, and how often.
+    fn expect(&mut self, line: &LinePlan, odds: &Odds) {
+        let boundary = match line.granting {
+            0 => 0,
+            all if all == line.outcomes.len() => u64::MAX,
+            some => odds.up_to(some - 1).saturating_sub(1),
+        };
+        // To stop at an attempt that yields nothing does no harm, so it may be the number 0 where it should be none.
+        self.lucky = boundary;
+        if let ([grants], true) = (&line.outcomes[..line.granting], boundary > 0)
+            && let [(drop, least, most)] = grants.as_slice()
+            && least == most
+        {
+            self.single = Some((*drop, *least));
+        }
+        self.rate = (boundary >> 32) / self.scaled(self.many / 2);
+        if self.many <= WRITTEN_OUT && u32::try_from(self.longest).is_ok() {
+            self.seconds = (0..self.many).map(|choice| self.scaled(choice) as u32).collect();
         }
     }
 
@@ -96,23 +122,19 @@ impl Paces {
         let scale = player.skill.times(plan.scale(held, activity.band(1)));
         let odds = plan.odds(activity, 0, held, activity.band(1));
         let number = known.entry((plan.activity, scale, odds)).or_insert_with(|| {
-            // To stop at an attempt that yields nothing does no harm, so the last number need not be exact.
-            let lucky = works.odds[odds].up_to(line.granting.saturating_sub(1)).saturating_sub(1);
-            let lucky = if line.granting == line.outcomes.len() { u64::MAX } else { lucky };
-            let longest = scaled(activity.longest, scale);
             let mut pace = Pace {
                 activity: plan.activity,
                 odds,
-                lucky,
-                longest,
+                lucky: 0,
+                single: None,
+                rate: 0,
+                longest: scaled(activity.longest, scale),
                 least,
                 many,
                 scale,
                 seconds: Vec::new(),
             };
-            if many <= WRITTEN_OUT && u32::try_from(longest).is_ok() {
-                pace.seconds = (0..many).map(|choice| pace.scaled(choice) as u32).collect();
-            }
+            pace.expect(line, &works.odds[odds]);
             self.all.push(pace);
             self.all.len() as u32 - 1
         });

@@ -113,7 +113,7 @@ impl<W: Watch, const AHEAD: bool> Game<'_, W, AHEAD> {
     }
 
     #[inline]
-    fn target(&mut self, drop: usize) -> Target {
+    pub(super) fn target(&mut self, drop: usize) -> Target {
         let Some(&known) = self.state.targets.get(drop) else { return Target::Nowhere };
         if self.state.ranked && known != Target::NotAsked {
             return known;

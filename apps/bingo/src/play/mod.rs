@@ -15,6 +15,7 @@ mod ahead;
 mod attempt;
 mod place;
 mod state;
+mod stride;
 mod wants;
 mod watch;
 
@@ -250,6 +251,9 @@ impl<W: Watch, const AHEAD: bool> Game<'_, W, AHEAD> {
             if self.state.busy & (1 << player) == 0 {
                 self.place(player);
             }
+        }
+        if AHEAD {
+            self.stride();
         }
     }
 

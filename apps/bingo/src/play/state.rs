@@ -1,5 +1,6 @@
 //! What changes during a run of one team. It is used again for the next team and the next run.
 
+use super::stride::Striding;
 use crate::board::BoardState;
 use crate::luck::Stream;
 use crate::strategies::Ranks;
@@ -32,6 +33,10 @@ pub(super) struct State {
     /// For each player when he is next to be looked at, and his number: the least is next.
     pub(super) keys: Vec<u64>,
     pub(super) seats: Vec<Seat>,
+    /// Who takes part in a stride, as they were before it.
+    pub(super) striding: Vec<Striding>,
+    /// Lets strides go too far, so that a test sees them taken back.
+    pub(super) careless: bool,
     /// Players who are in a session, and players who are in an attempt, as bits.
     pub(super) online: u64,
     pub(super) busy: u64,

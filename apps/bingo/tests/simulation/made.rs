@@ -43,6 +43,7 @@ fn assemble(
         for (place, tile) in tiles.iter_mut().enumerate() {
             tile["key"] = json!(format!("r{row}.{place}"));
             tile["points"] = json!(place + 1);
+            accept_what_falls(tile, activities);
         }
         row_list.push(json!({ "tiles": tiles }));
     }
@@ -51,6 +52,16 @@ fn assemble(
         "duration_seconds": duration, "unlock_points": unlock,
         "rows": row_list, "activities": activities, "players": players, "teams": team_list,
     })
+}
+
+/// Rules ask for `x` only where it may fall.
+fn accept_what_falls(tile: &mut Value, activities: &[Value]) {
+    for rule in tile["rules"].as_array_mut().unwrap() {
+        let activity = activities.iter().find(|activity| activity["key"] == rule["activity"]).unwrap();
+        if !activity["attempts"].to_string().contains("\"x\"") {
+            rule["drops"].as_array_mut().unwrap().truncate(1);
+        }
+    }
 }
 
 fn tiles(activities: usize) -> impl Strategy<Value = Vec<Value>> {
@@ -67,7 +78,7 @@ fn tiles(activities: usize) -> impl Strategy<Value = Vec<Value>> {
         };
         json!({ "activity": format!("a{activity}"), "drops": drops, "requires": requires, "modifiers": modifiers })
     });
-    let tile = (1..25_u32, prop::collection::vec(rule, 1..3))
+    let tile = (prop_oneof![1..25_u32, 25..200_u32], prop::collection::vec(rule, 1..3))
         .prop_map(|(required, rules)| json!({ "required": required, "rules": rules }));
     prop::collection::vec(tile, 4)
 }
@@ -105,14 +116,21 @@ fn line(number: usize) -> impl Strategy<Value = Value> {
         1 => Just(json!({ "distribution": "custom", "times": [{ "seconds": 30, "weight": "1/3" }, { "seconds": 90, "weight": "2/3" }] })),
     ];
     let roll = prop_oneof![Just("per_player"), Just("per_group")];
-    (time, roll, 1..5_u32, 1..9_u32, 1..4_u32).prop_map(move |(time, roll, lucky, unlucky, units)| {
-        let own = json!({ "drop": format!("d{number}"), "min": 1, "max": units });
-        json!({ "roll": roll, "time": time, "outcomes": [
-            { "key": "nothing", "weight": format!("{unlucky}/7") },
-            { "key": "own", "weight": format!("{lucky}/7"), "grants": [own] },
-            { "key": "both", "weight": "1/3", "grants": [own, { "drop": "x", "units": 1 }] },
-        ] })
-    })
+    (time, roll, any::<bool>(), 1..5_u32, 1..9_u32, 1..4_u32).prop_map(
+        move |(time, roll, single, lucky, unlucky, units)| {
+            let own =
+                json!({ "drop": format!("d{number}"), "min": if single { units } else { 1 }, "max": units });
+            let mut outcomes = vec![
+                json!({ "key": "nothing", "weight": format!("{unlucky}/7") }),
+                json!({ "key": "own", "weight": format!("{lucky}/7"), "grants": [own] }),
+            ];
+            if !single {
+                let both = json!([own, { "drop": "x", "units": 1 }]);
+                outcomes.push(json!({ "key": "both", "weight": "1/3", "grants": both }));
+            }
+            json!({ "roll": roll, "time": time, "outcomes": outcomes })
+        },
+    )
 }
 
 fn player() -> impl Strategy<Value = Value> {

@@ -12,7 +12,7 @@ fn runs(plan: &Plan, many: u64) -> Vec<Run> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The fast way gives exactly the runs of the general way, and the timeline tells the same ones.
     #[test]
