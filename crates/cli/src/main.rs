@@ -84,12 +84,18 @@ enum Command {
     Lanes(overview::Listing),
     /// List owners with their counts, or set one's share.
     Owners(overview::Owners),
-    /// List the kinds of job that the engine knows.
+    /// List the kinds of job that the engine knows, or set one's limits.
     Kinds(overview::Kinds),
     /// List the nodes with what they do, and the leases with their holders.
     Nodes(nodes::Args),
+    /// List the leases with their holders and terms.
+    Leases(overview::Look),
+    /// Show the queue of a kind at a glance.
+    Queue(overview::Queue),
+    /// Print the settings in force in the process that runs.
+    Settings(overview::Look),
     /// Say whether the node can reach all that it needs; exit code 1 if not.
-    Ready(overview::Kinds),
+    Ready(overview::Look),
     /// Let nothing of a kind, an owner, a batch or a lane start, or nothing on a node. What runs, runs on.
     Pause(control::What),
     /// End a pause.
@@ -150,6 +156,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Owners(args) => overview::owners(&args, &data()?)?,
         Command::Kinds(args) => overview::kinds(&args, &data()?)?,
         Command::Nodes(args) => nodes::run(&args, &data()?)?,
+        Command::Leases(args) => overview::leases(&args, &data()?)?,
+        Command::Queue(args) => overview::queue(&args, &data()?)?,
+        Command::Settings(args) => overview::settings(&args, &data()?)?,
         Command::Ready(args) => overview::ready(&args, &data()?)?,
         Command::Pause(what) => control::pause(&what, true, &data()?)?,
         Command::Resume(what) => control::pause(&what, false, &data()?)?,

@@ -33,7 +33,7 @@ pub(crate) struct Destination {
 
 /// What the thread that sends is told.
 enum Word {
-    Ended(Span),
+    Ended(Box<Span>),
     /// Nothing more comes.
     Finish,
 }
@@ -77,7 +77,7 @@ impl Tracer for Exporter {
     }
 
     fn ended(&self, span: Span) {
-        if self.words.try_send(Word::Ended(span)).is_err() {
+        if self.words.try_send(Word::Ended(Box::new(span))).is_err() {
             metrics::counter!("turnwise_spans_dropped_total").increment(1);
         }
     }
@@ -91,7 +91,7 @@ fn send_all(destination: &Destination, waiting: &Receiver<Word>) {
     let mut more = true;
     while more && let Ok(Word::Ended(first)) = waiting.recv() {
         let spans;
-        (spans, more) = gather(first, waiting);
+        (spans, more) = gather(*first, waiting);
         let count = spans.len() as u64;
         match agent.post(&destination.url).send_json(document(&destination.node, &spans)) {
             Ok(_) => {
@@ -116,7 +116,7 @@ fn gather(first: Span, waiting: &Receiver<Word>) -> (Vec<Span>, bool) {
     let mut spans = vec![first];
     while spans.len() < TOGETHER {
         match waiting.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(Word::Ended(span)) => spans.push(span),
+            Ok(Word::Ended(span)) => spans.push(*span),
             Err(RecvTimeoutError::Timeout) => break,
             Ok(Word::Finish) | Err(RecvTimeoutError::Disconnected) => return (spans, false),
         }

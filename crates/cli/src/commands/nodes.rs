@@ -34,14 +34,19 @@ pub(crate) fn run(args: &Args, data: &Path) -> anyhow::Result<()> {
     ];
     show::table(&nodes, &rows(&found, "nodes"), "No node is there.");
     show::line("");
+    leases(&found);
+    Ok(())
+}
+
+/// Leases and who has them.
+pub(super) fn leases(found: &Value) {
     let leases = [
         Column { title: "LEASE", cell: |row| field(row, "name") },
         Column { title: "HOLDER", cell: holder },
         Column { title: "TERM", cell: |row| field(row, "term") },
         Column { title: "UNTIL", cell: |row| apart(row, "until") },
     ];
-    show::table(&leases, &rows(&found, "leases"), "No lease was ever taken.");
-    Ok(())
+    show::table(&leases, &rows(found, "leases"), "No lease was ever taken.");
 }
 
 /// The rows of a listing, each with the time on the store's clock: a machine whose clock is wrong shows the same.

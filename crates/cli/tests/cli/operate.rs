@@ -1,5 +1,7 @@
 //! What an operator does: pauses, lanes, owners, a look at what is in force, a copy.
 
+use serde_json::{Value, json};
+
 use crate::harness::{Up, program, run};
 
 #[test]
@@ -130,4 +132,54 @@ fn an_address_that_others_can_reach() {
     assert!(up.log().contains("is the only protection"));
     // The commands on this machine find it all the same.
     up.run(&["submit", "echo", "--wait"]).ok();
+}
+
+#[test]
+fn a_kind_has_limits_and_a_queue() {
+    let up = Up::new(&[]);
+    let job = up.submit(&["echo", "1", "--owner", "acme"]);
+    up.wait_for(&job, "done");
+    let set = up.run(&["kinds", "echo", "--cap", "4", "--rate", "10/1s"]).ok();
+    assert!(set.lines().any(|line| line.starts_with("echo") && line.contains("10/1s")), "{set}");
+    let kinds = up.json(&["kinds"]);
+    let echo = |kinds: &Value| {
+        kinds["kinds"].as_array().unwrap().iter().find(|kind| kind["name"] == "echo").cloned()
+    };
+    let found = echo(&kinds).unwrap();
+    assert_eq!((&found["cap"], &found["rate"]["per_ms"]), (&json!(4), &json!(1_000)), "{found:#}");
+    let lifted = echo(&up.json(&["kinds", "echo", "--cap", "none", "--rate", "none"])).unwrap();
+    assert_eq!((&lifted["cap"], &lifted["rate"]), (&Value::Null, &Value::Null), "{lifted:#}");
+    up.run(&["kinds", "echo"]).failed(2, &["say what to set"]);
+    up.run(&["kinds", "echo", "--rate", "often"]).failed(2, &["10/1s"]);
+    up.run(&["kinds", "echo", "--cap", "few"]).failed(2, &["neither a number nor `none`"]);
+    let queue = up.run(&["queue", "echo"]).ok();
+    assert!(queue.contains("1 completed") && queue.contains(&job), "{queue}");
+    assert_eq!(up.json(&["queue", "echo"])["queue"]["completed"], 1);
+    up.run(&["queue", "nobody"]).failed(1, &["nobody"]);
+}
+
+#[test]
+fn leases_and_settings_are_shown() {
+    let up = Up::new(&[]);
+    assert!(up.run(&["leases"]).ok().contains("scheduler"));
+    assert_eq!(up.json(&["leases"])["leases"][0]["name"], "scheduler");
+    let settings = up.run(&["settings"]).ok();
+    assert!(
+        settings.lines().any(|line| line.starts_with("trace_share") && line.contains("default")),
+        "{settings}"
+    );
+    assert!(up.json(&["settings"])["settings"].as_array().unwrap().len() > 10);
+}
+
+#[test]
+fn a_node_is_drained_and_resumed() {
+    let up = Up::new(&[]);
+    let said = up.run(&["drain", "node", "--wait", "10s"]).ok();
+    assert!(said.contains("it can be stopped"), "{said}");
+    assert!(up.run(&["nodes"]).ok().contains("drained: it can be stopped"));
+    let job = up.submit(&["echo"]);
+    up.wait_for(&job, "ready");
+    up.run(&["resume", "--node", "node"]).ok();
+    up.wait_for(&job, "done");
+    up.run(&["drain", "nobody"]).failed(1, &["there is no node `nobody`"]);
 }

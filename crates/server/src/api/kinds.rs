@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use turnwise::{Kind, LimitsChange, Name, Refusal, Target};
+use turnwise::{Kind, LimitsChange, Name, Rate, Refusal, Target};
 use utoipa::ToSchema;
 
 use super::Answer;
@@ -34,6 +34,10 @@ pub(crate) struct KindOut {
     cap: Option<u32>,
     /// How many run at once for one limit key.
     key_cap: Option<u32>,
+    /// How many start in a time in all processes together.
+    rate: Option<RateSaid>,
+    /// How many start in a time for one limit key.
+    key_rate: Option<RateSaid>,
     /// The lease that its jobs run under.
     lease: Option<String>,
     /// How often a job may be taken from a dead worker.
@@ -43,6 +47,36 @@ pub(crate) struct KindOut {
     /// It has ready work and no worker.
     alarm: bool,
     totals: Totals,
+}
+
+/// So many starts in a time.
+#[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RateSaid {
+    /// How many.
+    #[schema(minimum = 1)]
+    count: u32,
+    /// In how many milliseconds.
+    #[schema(minimum = 1, maximum = 3_600_000)]
+    per_ms: u64,
+    /// How many of them may come at once; all of them unless said.
+    #[schema(minimum = 1)]
+    burst: Option<u32>,
+}
+
+impl RateSaid {
+    fn of(rate: &Rate) -> Self {
+        RateSaid { count: rate.count, per_ms: millis(rate.per), burst: Some(rate.burst) }
+    }
+
+    fn meant(self) -> Rate {
+        let rate = Rate::new(self.count, Duration::from_millis(self.per_ms));
+        self.burst.map_or(rate, |burst| rate.burst(burst))
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Every kind.
@@ -79,7 +113,6 @@ pub(crate) async fn list(State(server): State<Arc<Shared>>, caller: Caller) -> A
 }
 
 fn shown(kind: &Kind, pauses: &BTreeSet<Target>, alarm: bool, totals: Totals) -> KindOut {
-    let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     KindOut {
         name: kind.name.to_string(),
         pool: kind.pool.to_string(),
@@ -87,6 +120,8 @@ fn shown(kind: &Kind, pauses: &BTreeSet<Target>, alarm: bool, totals: Totals) ->
         deadline: kind.deadline.map(millis),
         cap: kind.cap,
         key_cap: kind.key_cap,
+        rate: kind.rate.as_ref().map(RateSaid::of),
+        key_rate: kind.key_rate.as_ref().map(RateSaid::of),
         lease: kind.lease.as_ref().map(ToString::to_string),
         rescues: kind.rescues,
         paused: pauses.contains(&Target::Kind(kind.name.clone())),
@@ -123,10 +158,18 @@ pub(crate) struct KindChange {
     #[serde(default, deserialize_with = "said")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     key_cap: Option<Option<u32>>,
+    /// How many start in a time in all processes together.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<RateSaid>)]
+    rate: Option<Option<RateSaid>>,
+    /// How many start in a time for one limit key.
+    #[serde(default, deserialize_with = "said")]
+    #[schema(value_type = Option<RateSaid>)]
+    key_rate: Option<Option<RateSaid>>,
 }
 
 /// Tells `null` from nothing.
-fn said<'de, D: Deserializer<'de>>(said: D) -> Result<Option<Option<u32>>, D::Error> {
+fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(said: D) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(said).map(Some)
 }
 
@@ -138,12 +181,14 @@ pub(crate) async fn change(
     Path(name): Path<String>,
     Said(change): Said<KindChange>,
 ) -> Answer<KindOut> {
-    let KindChange { cap, key_cap } = change;
-    if cap.is_none() && key_cap.is_none() {
-        return Err(Problem::bad("invalid", "say a cap, a key_cap or both"));
+    let KindChange { cap, key_cap, rate, key_rate } = change;
+    let meant = |rate: Option<Option<RateSaid>>| rate.map(|rate| rate.map(RateSaid::meant));
+    let change = LimitsChange { cap, key_cap, rate: meant(rate), key_rate: meant(key_rate) };
+    if change == LimitsChange::default() {
+        return Err(Problem::bad("invalid", "say what to change: cap, key_cap, rate or key_rate"));
     }
     let engine = &server.engine;
-    engine.set_limits(&name, LimitsChange { cap, key_cap, ..LimitsChange::default() }).await?;
+    engine.set_limits(&name, change).await?;
     let name = Name::new(name).map_err(turnwise::Error::from)?;
     let kinds = engine.kinds().await?;
     let kind = kinds.iter().find(|kind| kind.name == name).ok_or(Refusal::UnknownKind(name.clone()))?;

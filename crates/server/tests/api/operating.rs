@@ -73,6 +73,13 @@ fn a_cap_is_changed_and_taken_away() {
     assert_eq!(change(json!({"cap": 4})).1["cap"], 4);
     assert_eq!(change(json!({"key_cap": 2})).1["cap"], 4, "what is not said stays");
     assert_eq!(change(json!({"cap": null})).1["cap"], Value::Null);
+    let rate = json!({"count": 3, "per_ms": 1_000, "burst": 1});
+    assert_eq!(change(json!({"rate": rate})).1["rate"], rate);
+    let all_at_once = change(json!({"key_rate": {"count": 3, "per_ms": 1_000}})).1;
+    assert_eq!((&all_at_once["key_rate"]["burst"], &all_at_once["rate"]), (&json!(3), &rate));
+    assert_eq!(change(json!({"rate": null})).1["rate"], Value::Null);
+    refused(&change(json!({"rate": {"count": 0, "per_ms": 1_000}})), 400, "invalid");
+    refused(&change(json!({"rate": {"count": 1, "per_ms": 0}})), 400, "invalid");
     refused(&change(json!({})), 400, "invalid");
     refused(&change(json!({"cap": 0})), 400, "invalid");
     refused(&site.ask("PATCH", "/api/v1/kinds/none", Some(&json!({"cap": 1})), ROOT), 404, "unknown_kind");
