@@ -82,7 +82,8 @@ pub async fn clear(engine: &Engine, what: What) -> Result<Cleared, Error> {
     Ok(Cleared { before, after: counts(engine).await?, cleared })
 }
 
-/// Cancels what is in a state and has not begun. One that begins meanwhile is left alone.
+/// Cancels what is in a state and has not begun. One that has begun since it was listed is left alone; one that begins in
+/// the moment between the look and the word is told to stop, like any job that is cancelled.
 async fn cancel(engine: &Engine, state: State) -> Result<usize, Error> {
     let mut cancelled = 0;
     for row in queue::in_state(engine, state, None).await? {

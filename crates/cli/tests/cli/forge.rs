@@ -146,3 +146,42 @@ fn the_page_is_there_and_only_an_administrator_clears() {
     assert_eq!((status, &problem["code"]), (400, &json!("bad_payload")), "{problem}");
     assert!(problem["detail"].as_str().unwrap().starts_with("entities: is empty"), "{problem}");
 }
+
+#[test]
+fn a_token_that_is_bound_to_an_owner_forges_and_sees_for_that_owner_only() {
+    let (up, folder) = (Up::new(&[]), tempfile::tempdir().unwrap());
+    let file = written(folder.path(), "notes.json", &request("r-1", "notes").to_string());
+    up.run(&["forge", "submit", text(&file), "--watch"]).ok();
+    let token = up.json(&["tokens", "create", "guest", "--scope", "read,submit", "--owner", "somebody"]);
+    let bearer = format!("Bearer {}", token["token"].as_str().unwrap());
+    let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+    let send = |body: &Value| {
+        let sent =
+            agent.post(up.url("/api/v1/forge/requests")).header("authorization", &bearer).send_json(body);
+        let mut answer = sent.unwrap();
+        (answer.status().as_u16(), answer.body_mut().read_json::<Value>().unwrap())
+    };
+    let get = |path: &str| {
+        let mut answer = agent.get(up.url(path)).header("authorization", &bearer).call().unwrap();
+        (answer.status().as_u16(), answer.body_mut().read_json::<Value>().unwrap())
+    };
+    let (status, problem) = send(&request("r-2", "other"));
+    assert_eq!((status, &problem["code"]), (403, &json!("bound_token")), "{problem}");
+    assert_eq!(get("/api/v1/forge/requests/r-1").0, 404, "it belongs to somebody else");
+    let (status, line) = get("/api/v1/forge/queue");
+    assert_eq!((status, &line["recent"], &line["counts"]), (200, &json!([]), &json!(null)), "{line:#}");
+    // The name of the service is taken: the job itself says so, and is not tried again.
+    let mut mine = request("r-3", "notes");
+    mine["owner"] = json!("somebody");
+    let (status, accepted) = send(&mine);
+    assert_eq!(status, 202, "{accepted}");
+    let job = accepted["job"].as_str().unwrap();
+    up.wait_for(job, "dead");
+    let (_, seen) = get(&format!("/api/v1/forge/requests/{job}"));
+    assert_eq!(
+        (&seen["status"], &seen["errors"][0]["class"]),
+        (&json!("Failed"), &json!("AUTHORIZATION")),
+        "{seen:#}"
+    );
+    assert_eq!(seen["attempt"], 1);
+}
