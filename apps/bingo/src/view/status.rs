@@ -1,6 +1,6 @@
 //! Where a batch is in its life.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use turnwise::{BatchId, BatchView, Error, Job as _, JobView, Name, Phase, Refusal, State};
 use utoipa::ToSchema;
 
@@ -62,6 +62,19 @@ pub enum StatusWord {
     Cancelled,
 }
 
+/// What is shown of an order. The scenario was checked when it was accepted: to be listed it need not be worked out.
+#[derive(Deserialize)]
+struct Ordered {
+    runs: u64,
+    seed: String,
+    scenario: Named,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
 /// A page of batches, newest first.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Listed {
@@ -72,7 +85,7 @@ pub struct Listed {
 }
 
 impl Bingo {
-    /// How far a batch is. It costs two looks at the store, however many runs there are.
+    /// How far a batch is. It costs a few looks at the store, however many runs there are.
     pub async fn status(&self, batch: BatchId) -> Result<Status, Error> {
         let view = self.engine.batch_view(batch).await?.ok_or(Refusal::UnknownBatch(batch))?;
         let finish = crate::work::finish_of(&self.engine, batch).await?;
@@ -109,7 +122,9 @@ impl Bingo {
 
     async fn told(&self, view: &BatchView, finish: &JobView) -> Result<Status, Error> {
         let batch = &view.batch;
-        let order = &self.known.event(&self.engine, batch.id).await?.order;
+        let order = Ordered::deserialize(&finish.payload).map_err(|error| {
+            Refusal::Invalid(format!("the order of batch {} is broken: {error}", batch.id))
+        })?;
         let results = finish.result::<Finish>()?;
         let now = self.engine.time().await?;
         let over = finish.state.is_final();
@@ -127,8 +142,8 @@ impl Bingo {
             owner: batch.owner.to_string(),
             status,
             message,
-            scenario: order.scenario.name().to_owned(),
-            seed: order.seed.clone(),
+            scenario: order.scenario.name,
+            seed: order.seed,
             runs: order.runs,
             ended_runs,
             failed_runs: results.as_ref().map_or(0, |results| results.failed_runs),

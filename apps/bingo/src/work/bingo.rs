@@ -58,7 +58,7 @@ impl Bingo {
         }
         let at = desk.clone();
         let one = engine.blocking_worker(move |job, ctx| handlers::one(&at, job, ctx));
-        one.retry(Retry::exponential(millis(100)).attempts(ATTEMPTS)).rescues(ATTEMPTS);
+        one.retry(Retry::exponential(millis(100)).attempts(ATTEMPTS)).rescues(ATTEMPTS - 1);
         engine.blocking_worker(move |job, ctx| finish(&desk, job, ctx)).rescues(100);
         bingo
     }

@@ -9,7 +9,7 @@ use turnwise::{Context, Engine, Error, Outcome, Stop};
 use super::bingo::Settings;
 use super::jobs::{Divide, Divided, Done, One, Stretch};
 use super::known::{Event, Known};
-use super::limits::{PEELED, PIECE_BYTES};
+use super::limits::{PEELED, PIECE_BYTES, RANGES};
 use super::piece::Packed;
 use super::simulate::{self, Ended, Failed};
 use super::split;
@@ -57,7 +57,7 @@ pub(crate) fn divide(desk: &Desk, _job: Divide, ctx: Context) -> Outcome<Divided
     let event = desk.event(&ctx)?;
     let runs = event.order.runs;
     let size = match desk.settings.range {
-        Some(size) => size.max(1),
+        Some(size) => size.max(runs.div_ceil(RANGES)),
         None => {
             let trial = simulate::trial(&event);
             split::size(runs, trial.run, PIECE_BYTES, trial.bytes)

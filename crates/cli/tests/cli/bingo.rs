@@ -21,7 +21,7 @@ struct Scenario {
 }
 
 impl Scenario {
-    fn new(differently: Value) -> Scenario {
+    fn new(differently: &Value) -> Scenario {
         let mut scenario: Value =
             serde_json::from_str(&run(&["bingo", "samples", "performance"]).ok()).unwrap();
         scenario["duration_seconds"] = json!(6_000);
@@ -68,7 +68,7 @@ fn every_sample_is_well_and_a_bad_file_is_told_place_by_place() {
         assert!(checked.contains("All is well."), "{checked}");
     }
     run(&["bingo", "samples", "nothing"]).failed(2, &["there is no sample `nothing`", "performance"]);
-    let bad = Scenario::new(json!({"duration_seconds": -5, "unlock_points": 99}));
+    let bad = Scenario::new(&json!({"duration_seconds": -5, "unlock_points": 99}));
     run(&["bingo", "check", bad.file()]).failed(1, &["2 faults", "duration_seconds", "unlock_points"]);
     let checked = run(&["bingo", "check", bad.file(), "--json"]);
     let checked: Value = serde_json::from_str(&checked.out).unwrap();
@@ -77,7 +77,7 @@ fn every_sample_is_well_and_a_bad_file_is_told_place_by_place() {
 
 #[test]
 fn nonsense_is_refused_before_anything_is_queued() {
-    let (good, bad) = (Scenario::new(json!({})), Scenario::new(json!({"teams": []})));
+    let (good, bad) = (Scenario::new(&json!({})), Scenario::new(&json!({"teams": []})));
     for runs in ["0", "-5", "1e9", "100000001", "many"] {
         run(&["bingo", "run", good.file(), "--runs", runs])
             .failed(2, &["a whole number from 1 to 100000000"]);
@@ -105,7 +105,7 @@ fn nonsense_is_refused_before_anything_is_queued() {
 
 #[test]
 fn without_a_server_it_runs_here_and_gives_the_same_digits() {
-    let scenario = Scenario::new(json!({}));
+    let scenario = Scenario::new(&json!({}));
     let local = scenario.local("3000");
     assert_eq!(
         (&local["status"], &local["runs"], &local["failed_runs"]),
@@ -135,7 +135,7 @@ fn without_a_server_it_runs_here_and_gives_the_same_digits() {
 #[test]
 fn with_a_server_it_is_asked_and_told_through_the_api() {
     let up = Up::new(&["--slots", "bingo=2"]);
-    let scenario = Scenario::new(json!({}));
+    let scenario = Scenario::new(&json!({}));
     let local = scenario.local("2000");
     let ran = up.json(&["bingo", "run", scenario.file(), "--runs", "2000", "--seed", "s", "--name", "First"]);
     assert_eq!((&ran["teams"], &ran["status"]), (&local["teams"], &json!("completed")));
@@ -148,7 +148,7 @@ fn with_a_server_it_is_asked_and_told_through_the_api() {
     let timeline = up.json(&["bingo", "rerun", id, "--run", "0"]);
     assert_eq!(first["teams"][0]["points"], timeline["run"]["teams"][0]["points"]);
     up.run(&["bingo", "rerun", id, "--run", "2000"]).failed(1, &["has runs 0 to 1999"]);
-    let troubled = Scenario::new(json!({"trouble": {"runs": [7]}}));
+    let troubled = Scenario::new(&json!({"trouble": {"runs": [7]}}));
     let ran = up.run(&["bingo", "run", troubled.file(), "--runs", "100", "--seed", "s", "--json"]);
     assert_eq!(ran.code, 1, "a batch with failed runs did not go well: {}", ran.err);
     let told: Value = serde_json::from_str(&ran.out).unwrap();
@@ -161,7 +161,7 @@ fn with_a_server_it_is_asked_and_told_through_the_api() {
         troubled.local_even_if_it_fails("100")["teams"],
         "the others have their aggregates"
     );
-    let slow = Scenario::new(json!({"simulation_delay_ms": 20}));
+    let slow = Scenario::new(&json!({"simulation_delay_ms": 20}));
     let started = up.json(&["bingo", "run", slow.file(), "--runs", "100000", "--detach"]);
     let id = started["batch"].as_str().unwrap().to_owned();
     up.run(&["bingo", "cancel", &id]).ok();
@@ -188,7 +188,7 @@ fn two_workers_of_a_fleet_share_a_batch_and_one_of_them_may_die() {
         )
     };
     let (one, _other) = (worker("one"), worker("other"));
-    let slow = Scenario::new(json!({"simulation_delay_ms": 5}));
+    let slow = Scenario::new(&json!({"simulation_delay_ms": 5}));
     let started = front.json(&["bingo", "run", slow.file(), "--runs", "3000", "--seed", "s", "--detach"]);
     let id = started["batch"].as_str().unwrap().to_owned();
     until("both at work", PATIENCE, || {

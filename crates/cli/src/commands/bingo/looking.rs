@@ -97,9 +97,9 @@ pub(super) fn results(home: &Home, id: BatchId, json: bool) -> anyhow::Result<()
         }
     };
     if json {
-        show::json(&told)
+        show::json(&told);
     } else {
-        told::results(&told)
+        told::results(&told);
     }
     Ok(())
 }

@@ -81,10 +81,10 @@ pub(super) fn run(args: &Args, home: &Home) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let status = watch(&talk, &id, &order)?;
-    let results = talk.results(&id).or_else(|error| match status["message"].as_str() {
+    let results = talk.results(&id).map_err(|error| match status["message"].as_str() {
         // Without results, what the status says is the better reason.
-        Some(message) => Err(refused(message)),
-        None => Err(error),
+        Some(message) => refused(message),
+        None => error,
     })?;
     let told = report(&status, &results);
     if args.json {
@@ -160,9 +160,9 @@ fn local(args: &Args, order: Order) -> anyhow::Result<ExitCode> {
     });
     let told = report(&status, &shown);
     if args.json {
-        show::json(&told)
+        show::json(&told);
     } else {
-        told::results(&told)
+        told::results(&told);
     }
     Ok(code(&status))
 }
