@@ -121,7 +121,11 @@ impl Browser {
     pub async fn press(&self, path: &str) -> Result<()> {
         let end = Instant::now() + PATIENCE;
         loop {
-            match self.see(path).await?.click().await {
+            let element = self.see(path).await?;
+            // What lies under the bar is in sight for the driver, but not for a reader, who would move the page.
+            let into_sight = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})";
+            let _ = self.client.execute(into_sight, vec![serde_json::to_value(&element)?]).await;
+            match element.click().await {
                 Ok(()) => return Ok(()),
                 Err(CmdError::Standard(_)) if Instant::now() < end => {}
                 Err(error) => return Err(error).with_context(|| format!("cannot press {path}")),

@@ -182,3 +182,38 @@ async fn a_person_at_a_desk_watches_mends_and_steers() -> Result<()> {
 async fn a_person_with_a_phone_does_the_same() -> Result<()> {
     Visit::begin(Screen::Phone).await?.whole_story().await
 }
+
+/// Whoever may only read sees no buttons, and whoever is bound to an owner sees nobody else.
+#[tokio::test]
+async fn a_token_shows_only_what_it_allows() -> Result<()> {
+    let visit = Visit::begin(Screen::Desk).await?;
+    let Visit { program, browser, .. } = &visit;
+    for owner in ["acme", "bolt"] {
+        program.submit(&json!({"kind": "echo", "owner": owner}))?;
+    }
+    let link = async |token: &Value| -> Result<()> {
+        let made = program.tell("POST", "/tokens", token)?;
+        let secret = made["token"].as_str().unwrap_or_default();
+        browser.go(&program.page(&format!("/?token={secret}"))).await?;
+        // Whoever is bound to an owner has no overview.
+        browser.see("//nav[@id='navigation']//a[starts-with(., 'Jobs')]").await.map(drop)
+    };
+    let shown = "return [...document.querySelectorAll('.acts, main button')].filter((one) => one.offsetParent).length";
+    browser.turn_to("Owners").await?;
+    browser.see("//tbody/tr[contains(., 'bolt')]").await?;
+    ensure!(browser.run(shown).await? != 0, "whoever may do everything has buttons");
+    link(&json!({"name": "reader", "scopes": ["read"]})).await?;
+    browser.turn_to("Owners").await?;
+    browser.see("//tbody/tr[contains(., 'bolt')]").await?;
+    let buttons = browser.run(shown).await?;
+    ensure!(buttons == 0, "whoever may only read has {buttons} buttons");
+    link(&json!({"name": "bound", "scopes": ["read", "submit"], "owners": ["acme"]})).await?;
+    browser.turn_to("Jobs").await?;
+    browser.see("//tbody/tr[contains(., 'acme')]").await?;
+    let others = browser.count("//tbody/tr[contains(., 'bolt')]").await?;
+    let whole = browser.count("//nav//a[. = 'Nodes' or . = 'Settings' or . = 'Tokens']").await?;
+    ensure!((others, whole) == (0, 0), "it sees {others} jobs of others and {whole} pages about everybody");
+    let Visit { program, browser, .. } = visit;
+    browser.close().await?;
+    program.stop()
+}

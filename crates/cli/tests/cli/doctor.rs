@@ -28,9 +28,9 @@ fn a_fleet_that_is_well_is_said_to_be() {
     let before = fleet.run(&["doctor", "--json", "--data", data.to_str().unwrap()], &[]).json();
     assert!(about(&before, "postgres schema").1.contains("not there yet"), "{before:#}");
     let _up = Up::on(&data, &[], &fleet.variables(&[]));
-    // The queues of the built-in kinds, of the applications and of reports, and the exchange, are found under their names as soon as the node
-    // has made them.
-    let wanted = ("ok", "5 exchanges and queues are there, all as wanted");
+    // The queues of the built-in kinds (2), of the applications (1 and 4) and of reports, and the exchange, are found under
+    // their names as soon as the node has made them.
+    let wanted = ("ok", "9 exchanges and queues are there, all as wanted");
     let report = until("making queues", Duration::from_secs(60), || {
         let report = fleet.run(&["doctor", "--json", "--data", data.to_str().unwrap()], &[]).json();
         Ok((about(&report, "rabbitmq queues") == wanted).then_some(report))

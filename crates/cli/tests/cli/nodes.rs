@@ -37,7 +37,7 @@ fn one_process_is_one_node_that_does_everything() {
     up.wait_for(&job, "running");
     assert_eq!(up.json(&["nodes"])["nodes"][0]["running"], 1);
     let table = up.run(&["nodes"]).ok();
-    for part in ["NODE", "api, scheduler (leads), worker", "echo 3, sleep 3", "LEASE", "TERM"] {
+    for part in ["NODE", "api, scheduler (leads), worker", "bingo.range", "LEASE", "TERM"] {
         assert!(table.contains(part), "`{part}` is not in: {table}");
     }
     up.run(&["cancel", &job]).ok();

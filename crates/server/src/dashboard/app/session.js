@@ -7,6 +7,7 @@ let session = { scopes: [], owners: null, name: '' };
 /** Asks the server who we are. It fails with status 401 for a stranger. */
 export async function recognise() {
   session = await get('/session');
+  document.documentElement.toggleAttribute('data-only-reads', !mayAct());
   return session;
 }
 

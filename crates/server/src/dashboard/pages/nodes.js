@@ -83,7 +83,7 @@ function nodeColumns(reload) {
     { title: 'Session ends', kind: 'num', value: ({ until }) => until, draw: ({ until }) => ago(until) },
     {
       title: 'Actions',
-      kind: 'act',
+      kind: 'acts',
       value: ({ node, drained, roles }) => [node, drained, roles],
       draw: (row) => nodeActions(row, reload),
     },
