@@ -61,11 +61,13 @@ fn a_program_claims_and_answers() {
     let id = site.submit(&json!({"kind": "resize", "payload": payload, "owner": "acme"}));
     let job = worker.one();
     let wanted = json!({"id": id, "fence": 1, "kind": "resize", "owner": "acme", "batch": null, "attempt": 1,
-        "attempts": 10, "payload": payload, "deadline": null, "steps": {}});
+        "attempts": 10, "payload": payload, "deadline": null, "steps": {}, "traceparent": job["traceparent"]});
     assert_eq!(job, wanted);
     ok(&worker.of_job(&job, "progress", json!({"fraction": 0.5, "note": "half"})));
     ok(&worker.of_job(&job, "step", json!({"name": "fetch", "output": {"bytes": 3}})));
     let seen = site.get(&format!("/api/v1/jobs/{id}")).1;
+    let place = format!("00-{}-", seen["trace"].as_str().unwrap());
+    assert!(job["traceparent"].as_str().unwrap().starts_with(&place), "{job} {seen}");
     assert_eq!((&seen["progress"]["note"], &seen["steps"]), (&json!("half"), &json!(["fetch"])));
     let nodes = site.get("/api/v1/nodes").1;
     let node = nodes["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "py-1").unwrap();
