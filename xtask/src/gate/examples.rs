@@ -12,20 +12,25 @@ const FOLDER: &str = "crates/engine/examples";
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Tests inside of the examples first, then every example of the engine as a program.
+///
+/// The whole workspace is built and the programs are started from its target folder: `cargo run` chooses the features of one
+/// package alone, which would build everything below it once more.
 pub(super) fn run(root: &Path) -> Result<()> {
     cargo::run(root, &["test", "--workspace", "--examples"])?;
-    // Built beforehand, so that the time limit is about running alone.
-    cargo::run(root, &["build", "-p", "turnwise", "--examples"])?;
+    cargo::run(root, &["build", "--workspace", "--examples"])?;
     let names = names(&root.join(FOLDER))?;
     println!("{} example programs in {FOLDER}", names.len());
+    // This program lies in the same target folder.
+    let programs = std::env::current_exe()?.with_file_name("examples");
     for name in &names {
-        let args = ["run", "-q", "-p", "turnwise", "--example", name];
-        let how = match within(LIMIT, cargo::command(root, &args).stdin(Stdio::null()))? {
+        let mut program = Command::new(programs.join(name));
+        let how = match within(LIMIT, program.current_dir(root).stdin(Stdio::null()))? {
             Some(status) if status.success() => continue,
             Some(status) => status.to_string(),
             None => format!("not finished after {} s", LIMIT.as_secs()),
         };
-        bail!("example `{name}`: {}", cargo::failure(&args, &how));
+        let again = ["run", "-p", "turnwise", "--example", name];
+        bail!("example `{name}`: {}", cargo::failure(&again, &how));
     }
     Ok(())
 }
@@ -49,8 +54,6 @@ fn names(folder: &Path) -> Result<Vec<String>> {
 }
 
 /// How the program ended, or nothing if it had to be stopped.
-///
-/// On Unix `cargo run` becomes the program that it runs, so stopping it stops the example.
 fn within(limit: Duration, command: &mut Command) -> Result<Option<ExitStatus>> {
     let mut child = command.spawn().context("cannot start the example")?;
     let end = Instant::now() + limit;

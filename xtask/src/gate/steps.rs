@@ -77,7 +77,9 @@ impl Step {
                 cargo::run(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
             }
             // System tests start the debug build of `turnwise`: it is here already, and its assertions are on.
-            Step::Build => cargo::run(root, &["build", "--workspace"]),
+            // Tests and examples are built with it, because what they need adds features: without them everything below
+            // would be built twice.
+            Step::Build => cargo::run(root, &["build", "--workspace", "--bins", "--tests", "--examples"]),
             Step::Tests => {
                 // Once for all tests, and gone with this value, also if a test fails.
                 let servers = ForTests::start()?;
