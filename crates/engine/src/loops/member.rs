@@ -20,9 +20,34 @@ use crate::Error;
 use crate::engine::{Inner, Liveness, odd_answer};
 use crate::loops::scheduler::{SPARING, trust};
 use crate::meter;
+use crate::worker::Crew;
 
 /// How long to wait before a store that failed is asked again.
 const AGAIN: Duration = Duration::from_millis(200);
+/// Beats without a look while nothing runs here: what does not run cannot be cancelled, and a claim whose
+/// answer was lost is rare.
+const CALM: u32 = 3;
+
+/// When claims are looked after.
+#[derive(Default)]
+struct Looks {
+    /// Not before this time, so that a slow store is spared.
+    at: Time,
+    /// Nor with so many beats, unless something runs or this node is drained.
+    skip: u32,
+}
+
+impl Looks {
+    fn is_due(&mut self, now: Time, crew: &Crew) -> bool {
+        let calm = crew.is_idle() && !crew.is_resting();
+        if now < self.at || (calm && self.skip > 0) {
+            self.skip = self.skip.saturating_sub(1);
+            return false;
+        }
+        self.skip = if calm { CALM } else { 0 };
+        true
+    }
+}
 
 /// Opens a new session with the kinds and slots that are registered now. The one before is closed.
 pub(crate) async fn join(inner: &Arc<Inner>) -> Result<(), Error> {
@@ -62,7 +87,7 @@ fn roles(inner: &Inner) -> Roles {
 pub(crate) async fn run(inner: Arc<Inner>, mut ended: watch::Receiver<bool>) {
     let beat = inner.config.beat;
     let mut wait = beat;
-    let mut look_at = Time::ZERO;
+    let mut looks = Looks::default();
     loop {
         let next = inner.runtime.sleep_until(inner.runtime.now() + wait);
         tokio::select! {
@@ -70,7 +95,7 @@ pub(crate) async fn run(inner: Arc<Inner>, mut ended: watch::Receiver<bool>) {
             _ = ended.changed() => break,
             () = next => {}
         }
-        wait = match beat_once(&inner, &mut look_at).await {
+        wait = match beat_once(&inner, &mut looks).await {
             true => beat,
             false => beat / 4,
         };
@@ -83,7 +108,7 @@ pub(crate) async fn run(inner: Arc<Inner>, mut ended: watch::Receiver<bool>) {
 }
 
 /// One beat. Whether it was heard.
-async fn beat_once(inner: &Arc<Inner>, look_at: &mut Time) -> bool {
+async fn beat_once(inner: &Arc<Inner>, looks: &mut Looks) -> bool {
     let liveness = *inner.liveness.borrow();
     let Some(Liveness { session, trusted_until }) = liveness else {
         return rejoin(inner).await;
@@ -103,11 +128,12 @@ async fn beat_once(inner: &Arc<Inner>, look_at: &mut Time) -> bool {
                 mine
             });
             let began = inner.runtime.now();
-            if began >= *look_at {
-                look_after_claims(inner, session).await;
-                look_after_rest(inner).await;
+            let crew = inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(crew) = crew.filter(|crew| looks.is_due(began, crew)) {
+                look_after_claims(inner, &crew, session).await;
+                look_after_rest(inner, &crew).await;
                 let ended = inner.runtime.now();
-                *look_at = ended + ended.since(began) * SPARING;
+                looks.at = ended + ended.since(began) * SPARING;
             }
             true
         }
@@ -140,9 +166,7 @@ async fn rejoin(inner: &Arc<Inner>) -> bool {
 /// Handlers whose job was cancelled are told with the beat too, in case the hint was lost. Jobs that nobody here has
 /// to do with are given back: their claim was answered with an error although it was committed, and as long as this
 /// session lives nobody would rescue them.
-async fn look_after_claims(inner: &Arc<Inner>, session: SessionId) {
-    let crew = inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let Some(crew) = crew else { return };
+async fn look_after_claims(inner: &Arc<Inner>, crew: &Crew, session: SessionId) {
     let Ok(Found::Jobs(rows)) = inner.store.read(Read::Running(session)).await else { return };
     rows.iter().filter(|row| row.header.flags.cancel).for_each(|row| crew.tell_cancel(row.header.id));
     let lost = rows.iter().map(|row| &row.header).filter(|header| !crew.knows(header.id, header.fence));
@@ -163,9 +187,10 @@ async fn look_after_claims(inner: &Arc<Inner>, session: SessionId) {
 
 /// A node hears that it is drained when a claim is refused, which costs nothing until then; that it is over, it asks
 /// with each beat.
-async fn look_after_rest(inner: &Arc<Inner>) {
-    let crew = inner.hub.crew.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let Some(crew) = crew.filter(|crew| crew.is_resting()) else { return };
+async fn look_after_rest(inner: &Arc<Inner>, crew: &Crew) {
+    if !crew.is_resting() {
+        return;
+    }
     let Ok(node) = Name::new(&inner.config.node) else { return };
     if let Ok(Found::Pauses(pauses)) = inner.store.read(Read::Pauses).await {
         crew.rest(pauses.drains(&node));

@@ -131,9 +131,9 @@ impl Sweeper {
         }
         let next_tick = schedules::tick(&self.inner, agenda.schedules, now).await?;
         if slow {
-            self.look_at_batches().await?;
-            self.forget_jobs().await?;
-            self.forget_events().await?;
+            self.look_at_batches(now).await?;
+            self.forget_jobs(now).await?;
+            self.forget_events(now).await?;
             self.inner.commit_one(Unit::Sweep(Sweep::Expire)).await?;
             self.alarm().await?;
         }
@@ -197,8 +197,7 @@ impl Sweeper {
     }
 
     /// One page of batches: cancelled ones whose hint was lost, open ones that nobody seals, old ones.
-    async fn look_at_batches(&mut self) -> Result<(), Error> {
-        let now = self.inner.store_time().await?;
+    async fn look_at_batches(&mut self, now: Time) -> Result<(), Error> {
         for _ in 0..ROUNDS {
             let read = Read::Batches { before: self.batches, limit: CHUNK };
             let Found::Batches(batches) = self.inner.read(read).await? else { return Err(odd_answer()) };
@@ -227,8 +226,8 @@ impl Sweeper {
     }
 
     /// Ended jobs are forgotten after their time. Dead letters stay until somebody replays or cancels them.
-    async fn forget_jobs(&mut self) -> Result<(), Error> {
-        let cut = self.inner.store_time().await? - self.inner.config.keep_finished;
+    async fn forget_jobs(&mut self, now: Time) -> Result<(), Error> {
+        let cut = now - self.inner.config.keep_finished;
         let below = JobId::from_u64(first_id_at(cut));
         for _ in 0..ROUNDS {
             let read = Read::Ended { after: self.jobs, below, limit: CHUNK };
@@ -256,8 +255,8 @@ impl Sweeper {
 
     /// Events are forgotten after their time, but never the last block: a reader that has read it has missed
     /// nothing.
-    async fn forget_events(&mut self) -> Result<(), Error> {
-        let cut = self.inner.store_time().await? - self.inner.config.keep_events;
+    async fn forget_events(&mut self, now: Time) -> Result<(), Error> {
+        let cut = now - self.inner.config.keep_events;
         let mut after = Cursor::START;
         for _ in 0..ROUNDS {
             let page = match self.inner.store.tail(after, CHUNK).await? {
@@ -269,7 +268,9 @@ impl Sweeper {
             };
             let young = page.events.iter().find(|(_, at, _)| *at >= cut).map(|(cursor, ..)| cursor.block());
             let last = page.events.last().map(|(cursor, ..)| cursor.block());
-            let Some(keep) = young.or(last).filter(|keep| *keep > 0) else { return Ok(()) };
+            let oldest = page.events.first().map(|(cursor, ..)| cursor.block());
+            // A commit that forgets nothing is no small thing for a fleet that has nothing else to do.
+            let Some(keep) = young.or(last).filter(|keep| Some(*keep) > oldest) else { return Ok(()) };
             self.inner.commit_one(Unit::Sweep(Sweep::Trim(Cursor::new(keep - 1, 0)))).await?;
             if young.is_some() || page.events.len() < CHUNK {
                 return Ok(());
