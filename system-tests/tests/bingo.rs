@@ -95,6 +95,7 @@ async fn story(screen: Screen) -> Result<()> {
         }
         write(&browser, "text.replace('\"points\": 7', '\"points\": 1').replace('86400', '6000')").await?;
         browser.see("//*[contains(@class, 'notice good')]").await?;
+        browser.run(&format!("document.querySelector('.settings input').value = '{RUNS}'")).await?;
         browser.press("//button[. = 'Start']").await?;
         browser.see("//*[contains(@class, 'state done')][contains(., 'completed')]").await?;
         browser.see("//section[h2 = 'Who wins']//li[contains(., 'Team A') and contains(., '%')]").await?;
@@ -135,13 +136,11 @@ async fn fits(browser: &Browser) -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "the press on its way back to the list is taken by another element: not found out yet"]
 async fn a_person_at_a_desk_plays_bingo() -> Result<()> {
     story(Screen::Desk).await
 }
 
 #[tokio::test]
-#[ignore = "the press on its way back to the list is taken by another element: not found out yet"]
 async fn a_person_with_a_phone_plays_bingo() -> Result<()> {
     story(Screen::Phone).await
 }

@@ -97,19 +97,26 @@ export class Live extends EventTarget {
 
   #restWhileHidden() {
     let timer;
+    const rest = () => {
+      clearTimeout(timer);
+      this.#become('resting');
+      this.#connection?.abort();
+    };
     const changed = () => {
       clearTimeout(timer);
       if (document.hidden) {
-        timer = setTimeout(() => {
-          this.#become('resting');
-          this.#connection?.abort();
-        }, HIDDEN_REST);
+        timer = setTimeout(rest, HIDDEN_REST);
       } else if (this.state === 'resting') {
         this.#become('reconnecting');
         this.#wake();
       }
     };
-    document.addEventListener('visibilitychange', changed, { signal: this.#signal });
+    const options = { signal: this.#signal };
+    document.addEventListener('visibilitychange', changed, options);
+    // A page that was left is kept for the way back, and its connection with it: a few such pages would hold all that the
+    // browser opens.
+    window.addEventListener('pagehide', rest, options);
+    window.addEventListener('pageshow', changed, options);
   }
 
   #pause(milliseconds) {
