@@ -3,6 +3,7 @@
 
 mod endpoints;
 mod names;
+mod once;
 mod reader;
 mod rings;
 mod words;
@@ -10,9 +11,11 @@ mod words;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+pub use once::Once;
 pub use reader::Wrong;
 use reader::{At, Fields};
 use serde_json::Value;
+use serde_json::error::Category;
 
 use crate::request::{Entity, Field, Make, Request, Storage, Type};
 
@@ -38,9 +41,10 @@ pub fn read(text: &[u8]) -> Result<Request, Wrong> {
         let (size, most) = (text.len(), REQUEST_BYTES);
         return Err(whole(format!("has {size} bytes: at most {most} are allowed")));
     }
-    let value = serde_json::from_slice(text).map_err(|error| match error.is_eof() {
-        true => whole(format!("breaks off: {error}. Send the whole of it")),
-        false => whole(format!("is no JSON: {error}")),
+    let Once(value) = serde_json::from_slice(text).map_err(|error| match error.classify() {
+        Category::Eof => whole(format!("breaks off: {error}. Send the whole of it")),
+        Category::Data => whole(error.to_string()),
+        Category::Syntax | Category::Io => whole(format!("is no JSON: {error}")),
     })?;
     request(&value)
 }

@@ -14,7 +14,7 @@ use utoipa::{OpenApi as _, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::check::{self, REQUEST_BYTES};
+use crate::check::{self, Once, REQUEST_BYTES};
 use crate::clear::{self, Cleared, Counts, What};
 use crate::queue::{self, Queued};
 use crate::settings::{Order, Settings};
@@ -84,7 +84,7 @@ struct AcceptedOut {
 async fn hand_in(
     State(shared): State<Arc<Shared>>,
     caller: Caller,
-    Said(said): Said<Value>,
+    Said(Once(said)): Said<Once>,
 ) -> Result<(StatusCode, Json<AcceptedOut>), Problem> {
     let request = checked(&said)?;
     let owner = Name::new(&request.owner).map_err(turnwise::Error::from)?;

@@ -48,6 +48,17 @@ fn a_good_request_has_its_defaults() {
 }
 
 #[test]
+fn a_key_that_is_given_twice_is_refused_wherever_it_is() {
+    let text = good().to_string();
+    let twice = |key: &str| read(text.replacen(key, &format!("{key}1,{key}"), 1).as_bytes()).unwrap_err();
+    assert_eq!(twice("\"owner\":").place, "request");
+    for key in ["owner", "type", "open"] {
+        let error = twice(&format!("\"{key}\":")).to_string();
+        assert!(error.contains(&format!("`{key}` is given twice: keep one of them at line 1")), "{error}");
+    }
+}
+
+#[test]
 fn a_truncated_or_huge_request_is_refused() {
     let text = good().to_string();
     let error = read(&text.as_bytes()[..text.len() / 2]).unwrap_err().to_string();
