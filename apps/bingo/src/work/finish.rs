@@ -28,7 +28,7 @@ pub struct Results {
     pub failed_runs: u64,
     /// The first of them.
     pub failures: Vec<Failure>,
-    /// Time that all workers together spent in the simulation, in microseconds.
+    /// Processor time that all workers together spent in the simulation, in microseconds.
     pub simulation_us: u64,
     /// The aggregates, for each team.
     pub summary: Summary,

@@ -14,7 +14,7 @@ pub(crate) struct Piece {
     pub(crate) aggregate: Aggregate,
     /// Each of them.
     pub(crate) runs: Runs,
-    /// Time that the simulation took.
+    /// Processor time that the simulation took.
     pub(crate) nanos: u64,
 }
 

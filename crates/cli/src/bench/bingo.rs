@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use turnwise::Engine;
-use turnwise_bingo::{Bingo, Order, Progress, Settings, run_here, shipped};
+use turnwise_bingo::{Bingo, Order, Progress, Results, Settings, run_here, shipped};
 
 use super::Options;
 use super::data::Data;
@@ -17,6 +17,9 @@ use super::machine::{cpu_seconds, memory_mb};
 /// What every figure is measured with.
 const SCENARIO: &str = "performance";
 const SEED: &str = "bench";
+/// How often the batch is played without and with an engine, in turns; figures are medians. The speed of a machine differs by
+/// more from minute to minute than what the engine adds, so that is measured within each run and not between them.
+const PAIRS: usize = 5;
 
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Args {
@@ -25,7 +28,7 @@ pub(super) struct Args {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// Leave out the batch that is ten times larger.
+    /// Measure once instead of five times, and leave out the batch that is ten times larger.
     #[arg(long)]
     quick: bool,
 }
@@ -62,10 +65,19 @@ struct Part {
     /// From submit to aggregates.
     seconds: f64,
     cpu_seconds: f64,
+    /// Processor time of the simulation alone.
+    simulation_seconds: f64,
     peak_rss_mb: f64,
     bytes_per_run: f64,
     /// The mean points of the first team: parts that simulate the same must agree.
     mean_points: f64,
+}
+
+impl Part {
+    /// How much it simulated in a second. Unlike runs in a second it does not depend on how fast the machine is just now.
+    fn simulated_part(&self) -> f64 {
+        self.simulation_seconds / self.seconds
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -74,9 +86,9 @@ struct Figures {
     slots: u32,
     runs_per_s: f64,
     alone_runs_per_s: f64,
-    /// The part of the time that is not simulation.
+    /// The part of the time that the engine adds: how much less of its time a slot simulates than a thread without one.
     engine_share: f64,
-    /// The same, by processor time.
+    /// The part of this process's processor time that is not simulation.
     engine_cpu_share: f64,
     bytes_per_run: f64,
     peak_rss_mb: f64,
@@ -91,23 +103,29 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         in_a_process(&How { runs, ..args.how.clone() }, alone)
     };
     let How { runs, slots, .. } = args.how;
-    let alone = measure(runs, true)?;
-    let whole = measure(runs, false)?;
+    let pairs = (0..if args.quick { 1 } else { PAIRS })
+        .map(|_| Ok((measure(runs, true)?, measure(runs, false)?)))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let small = measure((runs / 100).max(1), false)?;
     let large = if args.quick { None } else { Some(measure(runs * 10, false)?) };
     anyhow::ensure!(
-        alone.mean_points.to_bits() == whole.mean_points.to_bits(),
+        pairs.iter().all(|(alone, whole)| alone.mean_points.to_bits() == whole.mean_points.to_bits()),
         "the engine gave other results than the simulation alone: this is a fault"
     );
+    let middle = |figure: &dyn Fn(&Part, &Part) -> f64| {
+        let mut figures: Vec<f64> = pairs.iter().map(|(alone, whole)| figure(alone, whole)).collect();
+        figures.sort_unstable_by(f64::total_cmp);
+        figures[figures.len() / 2]
+    };
     let figures = Figures {
         runs,
         slots,
-        runs_per_s: runs as f64 / whole.seconds,
-        alone_runs_per_s: runs as f64 / alone.seconds,
-        engine_share: 1.0 - alone.seconds / whole.seconds,
-        engine_cpu_share: 1.0 - alone.cpu_seconds / whole.cpu_seconds,
-        bytes_per_run: whole.bytes_per_run,
-        peak_rss_mb: whole.peak_rss_mb,
+        runs_per_s: middle(&|_, whole| runs as f64 / whole.seconds),
+        alone_runs_per_s: middle(&|alone, _| runs as f64 / alone.seconds),
+        engine_share: middle(&|alone, whole| 1.0 - whole.simulated_part() / alone.simulated_part()),
+        engine_cpu_share: middle(&|_, whole| 1.0 - whole.simulation_seconds / whole.cpu_seconds),
+        bytes_per_run: middle(&|_, whole| whole.bytes_per_run),
+        peak_rss_mb: middle(&|_, whole| whole.peak_rss_mb),
         peak_rss_hundredth_mb: small.peak_rss_mb,
         peak_rss_tenfold_mb: large.as_ref().map(|large| large.peak_rss_mb),
         tenfold_runs_per_s: large.as_ref().map(|large| large.runs as f64 / large.seconds),
@@ -147,10 +165,15 @@ fn alone(order: Order, threads: u32) -> Part {
         runs,
         seconds: begin.elapsed().as_secs_f64(),
         cpu_seconds: cpu_seconds() - cpu,
+        simulation_seconds: simulation_seconds(&results),
         peak_rss_mb: memory_mb("VmHWM"),
         bytes_per_run: 0.0,
         mean_points: results.summary.teams.first().map_or(0.0, |team| team.points.mean),
     }
+}
+
+fn simulation_seconds(results: &Results) -> f64 {
+    results.simulation_us as f64 / 1e6
 }
 
 async fn whole(order: Order, how: &How) -> anyhow::Result<Part> {
@@ -179,6 +202,7 @@ async fn whole(order: Order, how: &How) -> anyhow::Result<Part> {
         runs,
         seconds,
         cpu_seconds: cpu,
+        simulation_seconds: simulation_seconds(&results),
         peak_rss_mb: memory_mb("VmHWM"),
         bytes_per_run: data.cost().await?.bytes as f64 / runs as f64,
         mean_points: results.summary.teams.first().map_or(0.0, |team| team.points.mean),
@@ -195,8 +219,8 @@ fn print(figures: &Figures, json: bool) -> anyhow::Result<()> {
     let rows = [
         ("runs, submit to aggregates", format!("{:.0} runs/s", figures.runs_per_s)),
         ("the same without an engine", format!("{:.0} runs/s", figures.alone_runs_per_s)),
-        ("what the engine adds, time", percent(figures.engine_share)),
-        ("what the engine adds, processor", percent(figures.engine_cpu_share)),
+        ("time that the engine adds", percent(figures.engine_share)),
+        ("processor time that is not simulation", percent(figures.engine_cpu_share)),
         ("bytes on disk per run", format!("{:.1}", figures.bytes_per_run)),
         ("peak memory, a hundredth of the runs", format!("{:.0} MB", figures.peak_rss_hundredth_mb)),
         ("peak memory", format!("{:.0} MB", figures.peak_rss_mb)),
