@@ -8,11 +8,12 @@ import { state } from '/assets/kit/state.js';
 import { table } from '/assets/kit/table.js';
 import { decimal, percent, teamName } from './words.js';
 
+// What is compared, how it is shown, and what a reader counts from: rows begin with the first.
 const MEASURES = [
-  ['win_rate', 'Win rate', percent],
-  ['points', 'Points', decimal],
-  ['tiles', 'Tiles', decimal],
-  ['row_reached', 'Last row', decimal],
+  ['win_rate', 'Win rate', percent, 0],
+  ['points', 'Points', decimal, 0],
+  ['tiles', 'Tiles', decimal, 0],
+  ['row_reached', 'Last row', decimal, 1],
 ];
 
 export async function comparison({ element, actions, api }) {
@@ -47,7 +48,10 @@ function heads(one, other) {
 }
 
 function differences(teams) {
-  const signed = (shown) => (value) => `${value >= 0 ? '+' : '−'}${shown(Math.abs(value))}`;
+  const signed = (shown) => (value) => {
+    const text = shown(Math.abs(value));
+    return Number.parseFloat(text) === 0 ? text : `${value > 0 ? '+' : '−'}${text}`;
+  };
   const number = (title, value) => ({ title, kind: 'num', value });
   const list = table({
     caption: 'Differences, team by team',
@@ -57,8 +61,8 @@ function differences(teams) {
     columns: [
       { title: 'Team', head: true, kind: 'name', value: ({ team }) => team.name, draw: ({ team, index }) => teamName(team, index) },
       { title: 'What', value: ({ title }) => title },
-      number('First', ({ first, shown }) => shown(first)),
-      number('Second', ({ second, shown }) => shown(second)),
+      number('First', ({ first, from, shown }) => shown(from + first)),
+      number('Second', ({ second, from, shown }) => shown(from + second)),
       number('Difference', ({ difference, shown }) => signed(shown)(difference)),
       number('In 95 of 100 cases', ({ low, high, shown }) => `${signed(shown)(low)} to ${signed(shown)(high)}`),
       {
@@ -70,7 +74,7 @@ function differences(teams) {
     ],
   });
   const rows = teams.flatMap((team, index) =>
-    MEASURES.map(([what, title, shown]) => ({ key: `${team.key} ${what}`, team, index, title, shown, ...team[what] })),
+    MEASURES.map(([what, title, shown, from]) => ({ key: `${team.key} ${what}`, team, index, title, shown, from, ...team[what] })),
   );
   list.show(rows);
   return list.element;

@@ -12,6 +12,7 @@ import { boundTo, mayOpen } from './session.js';
 /** The navigation. `begin` fills in what only a reader who is known may see; `mark` shows where one is. */
 export class Navigation {
   #links = new Map();
+  #path = null;
   #about = h('p');
   #foot = h('div.nav-foot', null, this.#about, signOutButton());
 
@@ -26,10 +27,11 @@ export class Navigation {
     this.element = h('nav.nav', { id: 'navigation', 'aria-label': 'Pages' }, sections, this.#foot);
   }
 
-  /** Shows which page is open. */
+  /** Shows which page is open. All pages of an application are one entry. */
   mark(path) {
+    this.#path = path;
     for (const [of, link] of this.#links) {
-      if (of === path) link.setAttribute('aria-current', 'page');
+      if (of === path || (of.startsWith('/apps/') && path?.startsWith(of))) link.setAttribute('aria-current', 'page');
       else link.removeAttribute('aria-current');
     }
   }
@@ -43,7 +45,7 @@ export class Navigation {
       const added = pages.map(({ path, title }) => ({ path, name: title }));
       if (added.length > 0) this.#foot.before(this.#section('Applications', added));
       fill(this.#about, about, ' · ', h('a', { href: '/api' }, 'API'));
-      if (this.#links.has(location.pathname)) this.mark(location.pathname);
+      this.mark(this.#path);
     } catch (problem) {
       sayProblem(problem);
     }
