@@ -20,6 +20,14 @@ pub struct Accepted {
 
 /// Hands a request in. When this returns, it outlives a crash of anything.
 pub async fn submit(engine: &Engine, settings: &Settings, request: Request) -> Result<Accepted, Error> {
+    // A job has one key, and here it is the content's: the id is looked for. Two that come at once have the same content.
+    if request.collapse
+        && let Some(known) = crate::view::find(engine, &request.id).await?
+        && known.payload["request"]["id"] == request.id
+        && *known.owner == *request.owner
+    {
+        return Ok(Accepted { job: known.id, existing: true });
+    }
     let accepted = engine.time().await?.as_millis() / 1_000;
     let (trace, id, service) = (request.trace_id.clone(), request.id.clone(), request.service.clone());
     let (owner, lane) = (request.owner.clone(), settings.lane(&service));

@@ -200,6 +200,7 @@ async fn the_same_content_is_collapsed_while_it_waits_if_both_ask() {
     let running = forge.engine.start().await.unwrap();
     tokio::time::timeout(PATIENCE, forge.engine.drain()).await.unwrap().unwrap();
     assert_ne!(forge.submit(asking("r-5")).await, first, "the first does not wait any more");
+    assert_eq!(forge.submit(asking("r-1")).await, first, "an id stays the same job");
     running.stop().await;
 }
 
