@@ -76,6 +76,15 @@ impl Program {
         Ok(answer.with_context(|| format!("GET {path}"))?.body_mut().read_json()?)
     }
 
+    /// How many live streams of events are open.
+    pub fn watchers(&self) -> Result<u32> {
+        let request = ureq::get(self.page("/metrics"));
+        let answer = request.header("Authorization", format!("Bearer {}", self.token)).call();
+        let text = answer.context("GET /metrics")?.body_mut().read_to_string()?;
+        let count = text.lines().find_map(|line| line.strip_prefix("turnwise_watchers "));
+        Ok(count.context("/metrics does not count watchers")?.parse()?)
+    }
+
     /// Tells the API something, with `POST`, `PUT` or `PATCH`.
     pub fn tell(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let place = self.page(&format!("/api/v1{path}"));

@@ -11,6 +11,8 @@ use turnwise_servers::poll::until;
 /// Longer than anything here takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 const RUNS: u64 = 2_000;
+/// Shorter than a hidden page keeps its stream.
+const LET_GO: Duration = Duration::from_secs(30);
 
 /// A scenario whose runs differ.
 fn scenario(program: &Program, delay_ms: u32) -> Result<Value> {
@@ -115,6 +117,9 @@ async fn story(screen: Screen) -> Result<()> {
     browser.see("//caption[. = 'Differences, team by team']").await?;
     browser.see("//tbody/tr[contains(., 'Team B') and contains(., 'Win rate')]").await?;
     fits(&browser).await?;
+    until("pages that were left let go of their streams", LET_GO, || {
+        Ok((program.watchers()? == 1).then_some(()))
+    })?;
     browser.close().await?;
     program.stop()
 }

@@ -17,8 +17,8 @@ use super::machine::{cpu_seconds, memory_mb};
 /// What every figure is measured with.
 const SCENARIO: &str = "performance";
 const SEED: &str = "bench";
-/// How often the batch is played without and with an engine, in turns; figures are medians. The speed of a machine differs by
-/// more from minute to minute than what the engine adds, so that is measured within each run and not between them.
+/// How often the batch is played without and with an engine, in turns; figures are medians, because the speed of a machine
+/// differs by a tenth from minute to minute.
 const PAIRS: usize = 5;
 
 #[derive(clap::Args, Clone, Debug)]
@@ -86,9 +86,12 @@ struct Figures {
     slots: u32,
     runs_per_s: f64,
     alone_runs_per_s: f64,
-    /// The part of the time that the engine adds: how much less of its time a slot simulates than a thread without one.
+    /// How much longer it takes with an engine, of the whole time.
     engine_share: f64,
-    /// The part of this process's processor time that is not simulation.
+    /// How much less of its time a slot simulates than a thread without an engine. That the simulation itself is slower beside
+    /// an engine is not in it.
+    slots_wait_share: f64,
+    /// The part of the process's processor time that is not simulation.
     engine_cpu_share: f64,
     bytes_per_run: f64,
     peak_rss_mb: f64,
@@ -122,7 +125,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         slots,
         runs_per_s: middle(&|_, whole| runs as f64 / whole.seconds),
         alone_runs_per_s: middle(&|alone, _| runs as f64 / alone.seconds),
-        engine_share: middle(&|alone, whole| 1.0 - whole.simulated_part() / alone.simulated_part()),
+        engine_share: middle(&|alone, whole| 1.0 - alone.seconds / whole.seconds),
+        slots_wait_share: middle(&|alone, whole| 1.0 - whole.simulated_part() / alone.simulated_part()),
         engine_cpu_share: middle(&|_, whole| 1.0 - whole.simulation_seconds / whole.cpu_seconds),
         bytes_per_run: middle(&|_, whole| whole.bytes_per_run),
         peak_rss_mb: middle(&|_, whole| whole.peak_rss_mb),
@@ -220,6 +224,7 @@ fn print(figures: &Figures, json: bool) -> anyhow::Result<()> {
         ("runs, submit to aggregates", format!("{:.0} runs/s", figures.runs_per_s)),
         ("the same without an engine", format!("{:.0} runs/s", figures.alone_runs_per_s)),
         ("time that the engine adds", percent(figures.engine_share)),
+        ("of it, slots that do not simulate", percent(figures.slots_wait_share)),
         ("processor time that is not simulation", percent(figures.engine_cpu_share)),
         ("bytes on disk per run", format!("{:.1}", figures.bytes_per_run)),
         ("peak memory, a hundredth of the runs", format!("{:.0} MB", figures.peak_rss_hundredth_mb)),
