@@ -31,6 +31,16 @@ pub struct Runs {
     results: Vec<TeamResult>,
 }
 
+/// Which runs a block keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) first: u64,
+    /// The one behind the last.
+    pub(crate) end: u64,
+    /// How many: fewer than there are in between, if some are missing.
+    pub(crate) runs: u64,
+}
+
 /// Why a run could not be kept, or kept ones could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeepFault {
@@ -89,6 +99,11 @@ impl Runs {
         self.results.is_empty()
     }
 
+    /// Which runs they are; nothing if there are none.
+    pub(crate) fn extent(&self) -> Option<Extent> {
+        extent(&self.spans)
+    }
+
     /// Each run's index and results.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &[TeamResult])> {
         let indices = self.spans.iter().flat_map(|&(first, many)| first..first + many);
@@ -141,40 +156,58 @@ pub fn encode_runs(runs: &Runs) -> Vec<u8> {
 /// If the bytes were not made by [`encode_runs`]; nothing large is allocated before that is known.
 pub fn decode_runs(bytes: &[u8]) -> Result<Runs, KeepFault> {
     let mut bytes = bytes;
-    if take_byte(&mut bytes)? != VERSION {
-        return Err(KeepFault::Damaged("another version"));
-    }
-    let teams = take(&mut bytes)?;
-    let spans = take(&mut bytes)?;
-    if teams == 0 || teams > TEAMS as u64 || spans > bytes.len() as u64 {
-        return Err(KeepFault::Damaged("numbers beyond the limits"));
-    }
-    let mut runs = Runs::new(teams as usize);
-    let (mut end, mut all) = (0_u64, 0_u64);
-    for _ in 0..spans {
-        let first = end.checked_add(take(&mut bytes)?).ok_or(KeepFault::Damaged("indices beyond 64 bits"))?;
-        let many = take(&mut bytes)?;
-        end = first.checked_add(many).ok_or(KeepFault::Damaged("indices beyond 64 bits"))?;
-        all = all.saturating_add(many);
-        runs.spans.push((first, many));
-    }
-    if all.saturating_mul(teams) > RESULTS_PER_BLOCK as u64 {
-        return Err(KeepFault::Damaged("more results than a block keeps"));
-    }
-    runs.results = vec![TeamResult::default(); (all * teams) as usize];
-    for team in 0..runs.teams {
+    let (teams, spans) = take_spans(&mut bytes)?;
+    let all = spans.iter().map(|(_, many)| *many as usize).sum::<usize>();
+    let mut results = vec![TeamResult::default(); all * teams];
+    for team in 0..teams {
         for column in COLUMNS {
-            let cells = runs.results.iter_mut().skip(team).step_by(teams as usize).map(column);
-            take_column(&mut bytes, cells, all as usize)?;
+            let cells = results.iter_mut().skip(team).step_by(teams).map(column);
+            take_column(&mut bytes, cells, all)?;
         }
     }
     if !bytes.is_empty() {
         return Err(KeepFault::Damaged("bytes behind the end"));
     }
-    for run in runs.results.chunks_mut(teams as usize) {
+    for run in results.chunks_mut(teams) {
         share(run);
     }
-    Ok(runs)
+    Ok(Runs { teams, spans, results })
+}
+
+/// Which runs the bytes keep, without looking at what became of them.
+pub(crate) fn extent_of(bytes: &[u8]) -> Result<Option<Extent>, KeepFault> {
+    let mut bytes = bytes;
+    take_spans(&mut bytes).map(|(_, spans)| extent(&spans))
+}
+
+fn extent(spans: &[(u64, u64)]) -> Option<Extent> {
+    let (&(first, _), &(last, many)) = spans.first().zip(spans.last())?;
+    Some(Extent { first, end: last + many, runs: spans.iter().map(|(_, many)| many).sum() })
+}
+
+/// The beginning of a block: how many teams, and which runs.
+fn take_spans(bytes: &mut &[u8]) -> Result<(usize, Vec<(u64, u64)>), KeepFault> {
+    if take_byte(bytes)? != VERSION {
+        return Err(KeepFault::Damaged("another version"));
+    }
+    let teams = take(bytes)?;
+    let many_spans = take(bytes)?;
+    if teams == 0 || teams > TEAMS as u64 || many_spans > bytes.len() as u64 {
+        return Err(KeepFault::Damaged("numbers beyond the limits"));
+    }
+    let mut spans = Vec::new();
+    let (mut end, mut all) = (0_u64, 0_u64);
+    for _ in 0..many_spans {
+        let first = end.checked_add(take(bytes)?).ok_or(KeepFault::Damaged("indices beyond 64 bits"))?;
+        let many = take(bytes)?;
+        end = first.checked_add(many).ok_or(KeepFault::Damaged("indices beyond 64 bits"))?;
+        all = all.saturating_add(many);
+        spans.push((first, many));
+    }
+    if all.saturating_mul(teams) > RESULTS_PER_BLOCK as u64 {
+        return Err(KeepFault::Damaged("more results than a block keeps"));
+    }
+    Ok((teams as usize, spans))
 }
 
 /// The teams with the most points share the win.
@@ -266,4 +299,22 @@ fn take_byte(bytes: &mut &[u8]) -> Result<u8, KeepFault> {
     let (first, behind) = bytes.split_first().ok_or(KeepFault::Damaged("it ends too early"))?;
     *bytes = behind;
     Ok(*first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_runs_there_are_is_known_without_unpacking_them() {
+        let mut runs = Runs::new(1);
+        assert_eq!((runs.extent(), extent_of(&encode_runs(&runs))), (None, Ok(None)));
+        for index in [3, 4, 9] {
+            runs.push(&Run { index, teams: vec![TeamRun::default()] }).unwrap();
+        }
+        let bytes = encode_runs(&runs);
+        let extent = Some(Extent { first: 3, end: 10, runs: 3 });
+        assert_eq!((runs.extent(), extent_of(&bytes)), (extent, Ok(extent)));
+        assert!(extent_of(&bytes[..4]).is_err(), "it ends too early");
+    }
 }

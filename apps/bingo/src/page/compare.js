@@ -30,7 +30,8 @@ export async function comparison({ element, actions, api }) {
       api.get(api.at`/bingo/batches/${second}`),
       api.get('/bingo/compare', { first, second }),
     ]);
-    fill(element, heads(one, other), differences(compared.teams), missing(compared));
+    const note = h('p.soft.small', null, 'In 95 of 100 comparisons the bounds hold every true difference of the table.');
+    fill(element, heads(one, other), differences(compared.teams), note, missing(compared));
   } catch (problem) {
     fill(element, notice('critical', describe(problem)));
   }
@@ -64,7 +65,7 @@ function differences(teams) {
       number('First', ({ first, from, shown }) => shown(from + first)),
       number('Second', ({ second, from, shown }) => shown(from + second)),
       number('Difference', ({ difference, shown }) => signed(shown)(difference)),
-      number('In 95 of 100 cases', ({ low, high, shown }) => `${signed(shown)(low)} to ${signed(shown)(high)}`),
+      number('Bounds', ({ low, high, shown }) => `${signed(shown)(low)} to ${signed(shown)(high)}`),
       {
         title: 'Verdict',
         value: ({ clear, difference }) => [clear, difference > 0],

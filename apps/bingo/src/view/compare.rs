@@ -38,7 +38,8 @@ pub struct TeamComparison {
     pub win_rate: Measure,
 }
 
-/// One number in both, and the difference with the bounds that hold it in 95 of 100 cases.
+/// One number in both, and the difference with its bounds. In 95 of 100 comparisons the bounds hold every difference of the
+/// comparison: with bounds for each of them alone, one of twenty equal ones would be called different.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Measure {
     /// In the first.
@@ -63,14 +64,24 @@ struct Mean {
     runs: f64,
 }
 
-/// The bounds of a normal distribution that hold 95 of 100.
-const WIDTH: f64 = 1.959_963_984_540_054;
+/// Numbers of a team that are compared.
+const MEASURES: usize = 4;
+
+/// How many standard deviations to either side hold all of so many differences in 95 of 100 cases: each is allowed its part
+/// of the five (Bonferroni). The quantile of the normal distribution is that of Hastings, which is off by less than 0.00045.
+fn width(differences: usize) -> f64 {
+    let beyond = 0.05 / 2.0 / differences.max(1) as f64;
+    let t = (-2.0 * beyond.ln()).sqrt();
+    let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);
+    let below = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
+    t - above / below
+}
 
 impl Measure {
-    fn of(first: Mean, second: Mean) -> Measure {
+    fn of(first: Mean, second: Mean, width: f64) -> Measure {
         let difference = second.mean - first.mean;
         let spread = |mean: Mean| if mean.runs > 0.0 { mean.variance / mean.runs } else { 0.0 };
-        let margin = WIDTH * (spread(first) + spread(second)).sqrt();
+        let margin = width * (spread(first) + spread(second)).sqrt();
         let (low, high) = (difference - margin, difference + margin);
         let clear = first.runs > 0.0 && second.runs > 0.0 && (low > 0.0 || high < 0.0);
         Measure { first: first.mean, second: second.mean, difference, low, high, clear }
@@ -82,6 +93,8 @@ impl Measure {
 pub fn compare(first: &Results, second: &Results) -> Comparison {
     let (ours, theirs) = (&first.summary.teams, &second.summary.teams);
     let runs = (first.summary.runs as f64, second.summary.runs as f64);
+    let both = ours.iter().filter(|one| theirs.iter().any(|other| other.key == one.key)).count();
+    let width = width(MEASURES * both);
     let teams = ours.iter().filter_map(|one| {
         let other = theirs.iter().find(|other| other.key == one.key)?;
         let measure = |figures: fn(&TeamSummary) -> &Figures| {
@@ -89,7 +102,7 @@ pub fn compare(first: &Results, second: &Results) -> Comparison {
                 let figures = figures(team);
                 Mean { mean: figures.mean, variance: figures.sd * figures.sd, runs }
             };
-            Measure::of(mean(one, runs.0), mean(other, runs.1))
+            Measure::of(mean(one, runs.0), mean(other, runs.1), width)
         };
         // A share of a win lies between 0 and 1, so this is the most that its variance can be.
         let wins = |team: &TeamSummary, runs: f64| {
@@ -104,7 +117,7 @@ pub fn compare(first: &Results, second: &Results) -> Comparison {
             points: measure(|team| &team.points),
             tiles: measure(|team| &team.tiles),
             row_reached: measure(|team| &team.row_reached),
-            win_rate: Measure::of(wins(one, runs.0), wins(other, runs.1)),
+            win_rate: Measure::of(wins(one, runs.0), wins(other, runs.1), width),
         })
     });
     let missing = |from: &[TeamSummary], to: &[TeamSummary]| {
@@ -125,12 +138,23 @@ mod tests {
     #[test]
     fn a_difference_is_clear_when_luck_does_not_explain_it() {
         let mean = |mean, runs| Mean { mean, variance: 4.0, runs };
-        let near = Measure::of(mean(10.0, 100.0), mean(10.2, 100.0));
+        let near = Measure::of(mean(10.0, 100.0), mean(10.2, 100.0), width(1));
         assert!(!near.clear && near.low < 0.0 && near.high > 0.0, "{near:?}");
-        let same = Measure::of(mean(10.0, 10_000.0), mean(10.2, 10_000.0));
+        let same = Measure::of(mean(10.0, 10_000.0), mean(10.2, 10_000.0), width(1));
         assert!(same.clear && same.low > 0.0, "{same:?}");
         let margin = 1.96 * (8.0_f64 / 100.0).sqrt();
-        assert!((near.high - 0.2 - margin).abs() < 1e-4, "{near:?}");
-        assert!(!Measure::of(mean(1.0, 0.0), mean(2.0, 100.0)).clear, "nothing is no sample");
+        assert!((near.high - 0.2 - margin).abs() < 2e-4, "{near:?}");
+        assert!(!Measure::of(mean(1.0, 0.0), mean(2.0, 100.0), width(1)).clear, "nothing is no sample");
+    }
+
+    #[test]
+    fn the_more_is_compared_the_wider_the_bounds() {
+        // From tables of the normal distribution.
+        for (differences, expected) in [(1, 1.959_964), (8, 2.734_369), (40, 3.227_218), (400, 3.836_2)] {
+            assert!((width(differences) - expected).abs() < 5e-4, "{differences}: {}", width(differences));
+        }
+        let mean = |mean| Mean { mean, variance: 1.0, runs: 2.0 };
+        assert!(Measure::of(mean(0.0), mean(2.5), width(1)).clear);
+        assert!(!Measure::of(mean(0.0), mean(2.5), width(8)).clear, "one of many may be so far off by luck");
     }
 }

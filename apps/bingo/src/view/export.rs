@@ -94,7 +94,7 @@ impl Export {
     async fn runs(&self, entry: Entry) -> Result<Runs, Error> {
         let view = self.engine.job(entry.job()).await?;
         let piece = view.and_then(|view| piece_of(&view).ok().flatten());
-        piece.map(|piece| piece.runs).ok_or_else(|| not_kept(self.batch))
+        piece.and_then(|piece| piece.runs().ok()).ok_or_else(|| not_kept(self.batch))
     }
 }
 

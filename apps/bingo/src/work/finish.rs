@@ -7,7 +7,8 @@ use super::handlers::{Desk, goes_on_later, wait};
 use super::jobs::{Divide, Done, Finish, One, Stretch};
 use super::known::Event;
 use super::limits::FAILURES_TOLD;
-use super::piece::{Index, Piece};
+use super::piece::{Index, Opened};
+use crate::kept::Extent;
 use crate::{Aggregate, Summary};
 
 /// Jobs in one look.
@@ -97,10 +98,13 @@ impl Sum {
         }
     }
 
-    pub(crate) fn take(&mut self, piece: &Piece, job: JobId) {
-        self.aggregate.merge(&piece.aggregate);
-        self.index.add(&piece.runs, job);
-        self.nanos = self.nanos.saturating_add(piece.nanos);
+    /// Adds a piece: its sum, the time that it took, and which runs of which job it is.
+    pub(crate) fn take(&mut self, aggregate: &Aggregate, nanos: u64, extent: Option<Extent>, job: JobId) {
+        self.aggregate.merge(aggregate);
+        self.nanos = self.nanos.saturating_add(nanos);
+        if let Some(extent) = extent {
+            self.index.add(extent, job);
+        }
     }
 
     pub(crate) fn fail(&mut self, failure: Failure) {
@@ -195,13 +199,13 @@ fn gather(engine: &Engine, event: &Event, row: &JobRow, sum: &mut Sum) -> Outcom
     } else if state == State::Dead {
         sum.fail(failure(event, &view)?);
     } else if let Some(piece) = piece_of(&view)? {
-        sum.take(&piece, view.id);
+        sum.take(&piece.aggregate, piece.nanos, piece.extent, view.id);
     }
     Ok(())
 }
 
 /// What a job of runs gave, unless it was divided instead.
-pub(crate) fn piece_of(view: &JobView) -> Outcome<Option<Piece>> {
+pub(crate) fn piece_of(view: &JobView) -> Outcome<Option<Opened>> {
     // Both kinds give the same.
     match view.result::<Stretch>()? {
         Some(Done::Piece(packed)) => packed.open().map(Some).map_err(Stop::never),

@@ -14,8 +14,9 @@ pub(crate) const TIMES_KEPT: usize = 4_096;
 pub(crate) const SEED_BYTES: usize = 256;
 /// Largest order: the scenario and a little more.
 pub(crate) const ORDER_BYTES: usize = PAYLOAD_BYTES;
-/// How long a range should take: long enough that the engine's part is small, short enough that a crash costs little.
-pub(crate) const RANGE_TIME: Duration = Duration::from_millis(150);
+/// How long a range should take: long enough that the engine's part is small, short enough that a crash costs little. It is
+/// twice as long while two ranges share a processor.
+pub(crate) const RANGE_TIME: Duration = Duration::from_millis(100);
 /// A range that takes longer than this is stopped, and divided.
 pub(crate) const RANGE_DEADLINE: Duration = Duration::from_secs(600);
 /// How long the plan may try how fast runs are.

@@ -7,6 +7,7 @@ use super::finish::{Failure, Results, Sum};
 use super::known::Event;
 use super::limits::{ATTEMPTS, PIECE_BYTES};
 use super::order::Order;
+use super::piece::Piece;
 use super::simulate::{Ended, Failed, simulate, trial};
 use super::split;
 use turnwise::JobId;
@@ -47,7 +48,9 @@ pub fn run_here(order: Order, threads: usize, progress: &Progress) -> Results {
                 }
             }
             let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
-            found.iter().for_each(|piece| sum.take(piece, JobId::from_u64(0)));
+            for Piece { aggregate, runs, nanos } in &found {
+                sum.take(aggregate, *nanos, runs.extent(), JobId::from_u64(0));
+            }
             lost.into_iter().for_each(|failed| sum.fail(failure(&event, failed)));
             progress.ended.fetch_add(length, Ordering::Relaxed);
         }

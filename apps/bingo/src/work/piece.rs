@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use turnwise::JobId;
 
 use super::limits::PIECE_BYTES;
+use crate::kept::{Extent, extent_of};
 use crate::{Aggregate, Runs, decode_runs, encode_runs};
 
 /// What some runs gave.
@@ -16,6 +17,15 @@ pub(crate) struct Piece {
     pub(crate) runs: Runs,
     /// Processor time that the simulation took.
     pub(crate) nanos: u64,
+}
+
+/// A piece that was kept. Its single runs stay packed until somebody asks for them: whoever adds up pieces does not.
+pub(crate) struct Opened {
+    pub(crate) aggregate: Aggregate,
+    pub(crate) nanos: u64,
+    /// Which runs it has, if any.
+    pub(crate) extent: Option<Extent>,
+    runs: Vec<u8>,
 }
 
 /// A piece as text.
@@ -42,14 +52,24 @@ impl Piece {
 
 impl Packed {
     /// The piece; what is wrong with the text otherwise.
-    pub(crate) fn open(&self) -> Result<Piece, String> {
-        let damaged = |why: String| format!("what a range gave cannot be read: {why}");
-        let bytes = STANDARD.decode(&self.0).map_err(|error| damaged(error.to_string()))?;
+    pub(crate) fn open(&self) -> Result<Opened, String> {
+        let bytes = STANDARD.decode(&self.0).map_err(damaged)?;
         let (aggregate, nanos, runs): (Aggregate, u64, Vec<u8>) =
-            postcard::from_bytes(&bytes).map_err(|error| damaged(error.to_string()))?;
-        let runs = decode_runs(&runs).map_err(|fault| damaged(fault.to_string()))?;
-        Ok(Piece { aggregate, runs, nanos })
+            postcard::from_bytes(&bytes).map_err(damaged)?;
+        let extent = extent_of(&runs).map_err(damaged)?;
+        Ok(Opened { aggregate, nanos, extent, runs })
     }
+}
+
+impl Opened {
+    /// Its single runs; what is wrong with them otherwise.
+    pub(crate) fn runs(&self) -> Result<Runs, String> {
+        decode_runs(&self.runs).map_err(damaged)
+    }
+}
+
+fn damaged(why: impl std::fmt::Display) -> String {
+    format!("what a range gave cannot be read: {why}")
 }
 
 /// Where the single runs of a batch are: for each piece its first run, the one behind its last, how many it has, and the
@@ -73,11 +93,8 @@ impl Entry {
 }
 
 impl Index {
-    pub(crate) fn add(&mut self, runs: &Runs, job: JobId) {
-        let mut indices = runs.iter().map(|(index, _)| index);
-        let Some(first) = indices.next() else { return };
-        let last = indices.last().unwrap_or(first);
-        self.0.push(Entry { first, end: last + 1, runs: runs.len() as u64, job: job.as_u64() });
+    pub(crate) fn add(&mut self, Extent { first, end, runs }: Extent, job: JobId) {
+        self.0.push(Entry { first, end, runs, job: job.as_u64() });
     }
 
     /// Puts the pieces in the order of their runs, and counts the runs.

@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn a_range_takes_its_time_and_fits_into_a_result() {
         let micros = Duration::from_micros;
-        assert_eq!(size(1_000_000, micros(15), 1 << 20, 8), 10_000);
+        assert_eq!(size(1_000_000, micros(10), 1 << 20, 8), 10_000);
         assert_eq!(size(RANGES, Duration::from_secs(1), 1 << 20, 8), 1, "one run is the least");
         assert_eq!(size(1_000_000, micros(1), 1 << 10, 8), 128, "what it leaves must fit");
         assert_eq!(size(90_000_000, micros(100), 1 << 20, 8), 10_000, "no more ranges than a job may submit");

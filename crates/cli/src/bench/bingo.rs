@@ -17,9 +17,9 @@ use super::machine::{cpu_seconds, memory_mb};
 /// What every figure is measured with.
 const SCENARIO: &str = "performance";
 const SEED: &str = "bench";
-/// How often the batch is played without and with an engine, in turns; figures are medians, because the speed of a machine
-/// differs by a tenth from minute to minute.
-const PAIRS: usize = 5;
+/// How often the batch is played without and with an engine, in turns. The speed of a machine differs by a tenth from minute
+/// to minute, so rates are medians, and what the engine adds is told with its error.
+const PAIRS: usize = 15;
 
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Args {
@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// Measure once instead of five times, and leave out the batch that is ten times larger.
+    /// Measure once instead of fifteen times, and leave out the batch that is ten times larger.
     #[arg(long)]
     quick: bool,
 }
@@ -38,9 +38,9 @@ struct How {
     /// How many runs.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(100..=10_000_000))]
     runs: u64,
-    /// Ranges, or threads, at once.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    slots: u32,
+    /// Ranges at once; as many as the application takes by itself unless said.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    slots: Option<u32>,
     /// What the engine stands on: embedded, or fleet with the servers of the usual settings.
     #[arg(long, default_value = "embedded")]
     profile: String,
@@ -83,11 +83,13 @@ impl Part {
 #[derive(Debug, Serialize)]
 struct Figures {
     runs: u64,
-    slots: u32,
+    pairs: usize,
+    processors: usize,
     runs_per_s: f64,
     alone_runs_per_s: f64,
-    /// How much longer it takes with an engine, of the whole time.
-    engine_share: f64,
+    /// How much longer a batch takes with an engine than without, and the standard error of that.
+    engine_adds: f64,
+    engine_adds_error: f64,
     /// How much less of its time a slot simulates than a thread without an engine. That the simulation itself is slower beside
     /// an engine is not in it.
     slots_wait_share: f64,
@@ -105,9 +107,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         eprintln!("measuring: {runs} runs{}", if alone { " without an engine" } else { "" });
         in_a_process(&How { runs, ..args.how.clone() }, alone)
     };
-    let How { runs, slots, .. } = args.how;
+    let runs = args.how.runs;
     let pairs = (0..if args.quick { 1 } else { PAIRS })
-        .map(|_| Ok((measure(runs, true)?, measure(runs, false)?)))
+        .map(|pair| {
+            // Neither is always the one that comes after the other.
+            let first = measure(runs, pair % 2 == 0)?;
+            let second = measure(runs, pair % 2 != 0)?;
+            Ok(if pair % 2 == 0 { (first, second) } else { (second, first) })
+        })
         .collect::<anyhow::Result<Vec<_>>>()?;
     let small = measure((runs / 100).max(1), false)?;
     let large = if args.quick { None } else { Some(measure(runs * 10, false)?) };
@@ -120,12 +127,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         figures.sort_unstable_by(f64::total_cmp);
         figures[figures.len() / 2]
     };
+    let (engine_adds, engine_adds_error) = added(&pairs);
     let figures = Figures {
         runs,
-        slots,
+        pairs: pairs.len(),
+        processors: processors(),
         runs_per_s: middle(&|_, whole| runs as f64 / whole.seconds),
         alone_runs_per_s: middle(&|alone, _| runs as f64 / alone.seconds),
-        engine_share: middle(&|alone, whole| 1.0 - alone.seconds / whole.seconds),
+        engine_adds,
+        engine_adds_error,
         slots_wait_share: middle(&|alone, whole| 1.0 - whole.simulated_part() / alone.simulated_part()),
         engine_cpu_share: middle(&|_, whole| 1.0 - whole.simulation_seconds / whole.cpu_seconds),
         bytes_per_run: middle(&|_, whole| whole.bytes_per_run),
@@ -137,11 +147,22 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     print(&figures, args.json)
 }
 
+/// By how much the second of a pair takes longer than the first: the geometric mean of all pairs, and its standard error.
+fn added(pairs: &[(Part, Part)]) -> (f64, f64) {
+    let logs: Vec<f64> = pairs.iter().map(|(alone, whole)| (whole.seconds / alone.seconds).ln()).collect();
+    let many = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / many;
+    let spread = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (many - 1.0).max(1.0);
+    (mean.exp_m1(), (spread / many).sqrt())
+}
+
 /// Measures in a process of its own.
 fn in_a_process(how: &How, alone: bool) -> anyhow::Result<Part> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["bench", "bingo-part", "--runs", &how.runs.to_string(), "--slots", &how.slots.to_string()]);
-    command.args(["--profile", &how.profile]);
+    command.args(["bench", "bingo-part", "--runs", &how.runs.to_string(), "--profile", &how.profile]);
+    if let Some(slots) = how.slots {
+        command.args(["--slots", &slots.to_string()]);
+    }
     if let Some(scratch) = &how.scratch {
         command.arg("--scratch").arg(scratch);
     }
@@ -156,15 +177,19 @@ fn in_a_process(how: &How, alone: bool) -> anyhow::Result<Part> {
 pub(super) async fn part(args: &PartArgs) -> anyhow::Result<()> {
     let text = shipped().iter().find(|one| one.name == SCENARIO).context("the scenario is not shipped")?.text;
     let order = Order::new(None, text, args.how.runs, SEED)?;
-    let part = if args.alone { alone(order, args.how.slots) } else { whole(order, &args.how).await? };
+    let part = if args.alone { alone(order) } else { whole(order, &args.how).await? };
     println!("{}", serde_json::to_string(&part)?);
     Ok(())
 }
 
-fn alone(order: Order, threads: u32) -> Part {
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+fn alone(order: Order) -> Part {
     let runs = order.runs;
     let (begin, cpu) = (Instant::now(), cpu_seconds());
-    let results = run_here(order, threads as usize, &Progress::default());
+    let results = run_here(order, processors(), &Progress::default());
     Part {
         runs,
         seconds: begin.elapsed().as_secs_f64(),
@@ -182,16 +207,11 @@ fn simulation_seconds(results: &Results) -> f64 {
 
 async fn whole(order: Order, how: &How) -> anyhow::Result<Part> {
     let runs = order.runs;
-    let options = Options {
-        jobs: 0,
-        slots: how.slots,
-        json: true,
-        profile: how.profile.clone(),
-        scratch: how.scratch.clone(),
-    };
+    let options =
+        Options { jobs: 0, slots: 0, json: true, profile: how.profile.clone(), scratch: how.scratch.clone() };
     let data = Data::new(&options)?;
     let engine = Engine::open(data.config()).await?;
-    let bingo = Bingo::register(&engine, Settings { slots: Some(how.slots), ..Settings::default() });
+    let bingo = Bingo::register(&engine, Settings { slots: how.slots, ..Settings::default() });
     let running = engine.start().await?;
     let (begin, cpu) = (Instant::now(), cpu_seconds());
     let handle = bingo.start(order, None).await?;
@@ -223,7 +243,10 @@ fn print(figures: &Figures, json: bool) -> anyhow::Result<()> {
     let rows = [
         ("runs, submit to aggregates", format!("{:.0} runs/s", figures.runs_per_s)),
         ("the same without an engine", format!("{:.0} runs/s", figures.alone_runs_per_s)),
-        ("time that the engine adds", percent(figures.engine_share)),
+        (
+            "time that the engine adds",
+            format!("{} ± {}", percent(figures.engine_adds), percent(figures.engine_adds_error)),
+        ),
         ("of it, slots that do not simulate", percent(figures.slots_wait_share)),
         ("processor time that is not simulation", percent(figures.engine_cpu_share)),
         ("bytes on disk per run", format!("{:.1}", figures.bytes_per_run)),

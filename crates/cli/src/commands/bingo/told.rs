@@ -36,7 +36,7 @@ pub(super) fn results(told: &Value) {
         Column { title: "P50", cell: |team| field(&team["points"], "p50") },
         Column { title: "P95", cell: |team| field(&team["points"], "p95") },
         Column { title: "TILES", cell: |team| decimal(&team["tiles"]["mean"]) },
-        Column { title: "ROW", cell: |team| decimal(&team["row_reached"]["mean"]) },
+        Column { title: "ROW", cell: |team| decimal(&from_one(&team["row_reached"]["mean"])) },
     ];
     show::table(&columns, &teams, "No team has results.");
 }
@@ -53,6 +53,10 @@ pub(super) fn comparison(compared: &Value) {
             ("win_rate", "win rate"),
         ] {
             let mut row = team[what].clone();
+            if what == "row_reached" {
+                row["first"] = from_one(&row["first"]);
+                row["second"] = from_one(&row["second"]);
+            }
             row["team"] = team["name"].clone();
             row["what"] = name.into();
             rows.push(row);
@@ -64,13 +68,16 @@ pub(super) fn comparison(compared: &Value) {
         Column { title: "FIRST", cell: |row| decimal(&row["first"]) },
         Column { title: "SECOND", cell: |row| decimal(&row["second"]) },
         Column { title: "DIFFERENCE", cell: |row| signed(&row["difference"]) },
-        Column { title: "95 %", cell: |row| interval(row, signed) },
+        Column { title: "BOUNDS", cell: |row| interval(row, signed) },
         Column {
             title: "",
             cell: |row| if row["clear"] == true { "clear".into() } else { "may be luck".into() },
         },
     ];
     show::table(&columns, &rows, "No team is in both.");
+    if !rows.is_empty() {
+        show::line("In 95 of 100 comparisons the bounds hold every true difference of the table.");
+    }
     for (which, name) in [("only_first", "first"), ("only_second", "second")] {
         let keys: Vec<&str> =
             compared[which].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -78,6 +85,11 @@ pub(super) fn comparison(compared: &Value) {
             show::line(format!("Only in the {name}: {}", keys.join(", ")));
         }
     }
+}
+
+/// A number of a row as people count: the first is 1.
+fn from_one(row: &Value) -> Value {
+    row.as_f64().map_or(Value::Null, |row| (row + 1.0).into())
 }
 
 /// Something that happened in a run.
