@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use turnwise::{Engine, Error, Filter, Job as _, JobId, JobView, Name, State, limits};
+use turnwise::{Engine, Error, Job as _, JobId, JobView, Name, State};
 use utoipa::ToSchema;
 
 use crate::fault::Class;
@@ -11,9 +11,7 @@ use crate::journal::{Journal, Line};
 use crate::phase::Phase;
 use crate::queue;
 use crate::settings::Settings;
-
-/// Requests among which one is looked for by its id.
-const LOOKED_AT: usize = 500;
+use crate::submit::key_of;
 
 /// A request and everything about it.
 #[derive(Serialize, ToSchema)]
@@ -78,29 +76,19 @@ pub(crate) struct ErrorView {
     pub(crate) at: i64,
 }
 
-/// A request by the id of its job, or by its own among the last ones.
+/// A request by the id of its job, or by its own.
 pub(crate) async fn find(engine: &Engine, id: &str) -> Result<Option<JobView>, Error> {
     if let Ok(job) = id.parse::<JobId>()
         && let Some(view) = engine.job(job).await?.filter(|view| &*view.kind == Generate::KIND)
     {
         return Ok(Some(view));
     }
-    let kind = Some(queue::kind()?);
-    let mut filter = Filter { kind, limit: limits::PAGE_ROWS.min(LOOKED_AT), ..Filter::default() };
-    let mut looked_at = 0;
-    loop {
-        let (rows, before) = engine.jobs(filter.clone()).await?;
-        for row in rows {
-            looked_at += 1;
-            let view = engine.job(row.header.id).await?;
-            if let Some(view) = view.filter(|view| view.payload["request"]["id"] == id) {
-                return Ok(Some(view));
-            }
-        }
-        if before.is_none() || looked_at >= LOOKED_AT {
-            return Ok(None);
-        }
-        filter.before = before;
+    let key = key_of(id);
+    // Whatever cannot be a key is nobody's id.
+    let holder = if Name::new(&key).is_ok() { engine.holder(Generate::KIND, &key).await? } else { None };
+    match holder {
+        Some(job) => engine.job(job).await,
+        None => Ok(None),
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use serde_json::json;
 use turnwise::{Config, Engine, JobId, JobView, Running, State, millis};
 use turnwise_forge::request::Request;
@@ -201,7 +202,38 @@ async fn the_same_content_is_collapsed_while_it_waits_if_both_ask() {
     tokio::time::timeout(PATIENCE, forge.engine.drain()).await.unwrap().unwrap();
     assert_ne!(forge.submit(asking("r-5")).await, first, "the first does not wait any more");
     assert_eq!(forge.submit(asking("r-1")).await, first, "an id stays the same job");
+    assert_eq!(
+        forge.submit(Request { port: 9_001, ..asking("r-2") }).await,
+        first,
+        "and so does one that was collapsed"
+    );
     running.stop().await;
+}
+
+/// Both are decided where the job is accepted: looking first and submitting then would let two through.
+#[tokio::test]
+async fn requests_that_come_at_once_are_one_by_id_and_by_content() {
+    let forge = Forge::new().await;
+    turnwise_forge::register(&forge.engine, &forge.settings);
+    let same_id =
+        (0..20).map(|port| Request { port: 9_000 + port, collapse: true, ..request("r-1", "notes") });
+    let same_content =
+        (0..20).map(|number| Request { collapse: true, ..request(&format!("s-{number}"), "wiki") });
+    for requests in [same_id.collect::<Vec<_>>(), same_content.collect()] {
+        let submits = requests.into_iter().map(|request| forge.submit(request));
+        let jobs = join_all(submits).await;
+        assert!(jobs.iter().all(|job| *job == jobs[0]), "{jobs:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_id_of_another_owner_is_refused() {
+    let forge = Forge::new().await;
+    turnwise_forge::register(&forge.engine, &forge.settings);
+    forge.submit(request("r-1", "notes")).await;
+    let other = Request { owner: "somebody-else".into(), ..request("r-1", "notes") };
+    let refused = turnwise_forge::submit(&forge.engine, &forge.settings, other).await.unwrap_err();
+    assert!(refused.to_string().contains("`r-1` belongs to another owner"), "{refused}");
 }
 
 /// A retry began again with the first phase.

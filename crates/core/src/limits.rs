@@ -40,6 +40,8 @@ pub const BACKLOG_PER_OWNER: u64 = 10_000_000;
 pub const WEIGHT: u32 = 1_000;
 /// Longest delay of a job, a snooze or a retry.
 pub const DELAY: Duration = Duration::from_secs(366 * 24 * 3600);
+/// Most unique keys of one job.
+pub const UNIQUE_KEYS: usize = 4;
 /// Longest uniqueness window.
 pub const UNIQUE_WINDOW: Duration = Duration::from_secs(366 * 24 * 3600);
 /// Longest time that a handler may be given.

@@ -164,7 +164,7 @@ async fn a_node_is_told_of_the_commits_of_another() {
         lane: None,
         start: Start::Now,
         attempts: None,
-        unique: None,
+        unique: Vec::new(),
         payload: Blob::default(),
     };
     let submission = Submission { jobs: vec![job], ..Submission::default() };

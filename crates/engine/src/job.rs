@@ -79,7 +79,7 @@ pub(crate) struct How {
     pub(crate) limit_key: Option<String>,
     pub(crate) start: Start,
     pub(crate) attempts: Option<u16>,
-    pub(crate) unique: Option<(String, Window)>,
+    pub(crate) unique: Vec<(String, Window)>,
 }
 
 impl<J> From<J> for Submit<J>
@@ -140,15 +140,17 @@ impl<J> Submit<J> {
         self
     }
 
-    /// The same key within this time answers with the same job, even if that has ended.
+    /// The same key within this time answers with the same job, even if that has ended. Of several keys the first that is
+    /// taken decides; those for a time stand for that job, too, from then on.
     pub fn unique_for(mut self, key: impl Into<String>, span: Duration) -> Self {
-        self.how.unique = Some((key.into(), Window::For(span)));
+        self.how.unique.push((key.into(), Window::For(span)));
         self
     }
 
-    /// The same key answers with the same job until that has ended.
+    /// The same key answers with the same job until that has ended. A job may have one such key, beside those
+    /// [for a time](Submit::unique_for).
     pub fn unique_while_unfinished(mut self, key: impl Into<String>) -> Self {
-        self.how.unique = Some((key.into(), Window::UntilSettled));
+        self.how.unique.push((key.into(), Window::UntilSettled));
         self
     }
 }

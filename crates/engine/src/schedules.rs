@@ -219,7 +219,7 @@ async fn submit_ticks(inner: &Arc<Inner>, schedule: Stored, ticks: &[Time], now:
         for tick in ticks {
             let how = How {
                 owner: Some(schedule.owner.as_str().to_owned()),
-                unique: Some((tick_key(&schedule.name, *tick), Window::For(KEY))),
+                unique: vec![(tick_key(&schedule.name, *tick), Window::For(KEY))],
                 ..How::default()
             };
             jobs.push(inner.new_job_of(&schedule.kind, &schedule.payload, &how, None)?);
@@ -227,7 +227,7 @@ async fn submit_ticks(inner: &Arc<Inner>, schedule: Stored, ticks: &[Time], now:
     }
     // In one commit: a note that is lost would let the next tick overlap with this one's job. The note is passed over
     // if the jobs are refused (a quota), or if somebody else was faster; then their keys answer with his jobs.
-    let key = jobs.last().and_then(|job| job.unique.as_ref()).map(|unique| unique.key.clone());
+    let key = jobs.last().and_then(|job| job.unique.first()).map(|unique| unique.key.clone());
     let ticked = Sweep::Ticked { schedule: schedule.name, from: schedule.last, to: now, key };
     let submit = Unit::Submit(Submission { jobs, ..Submission::default() });
     for outcome in inner.commit(vec![submit, Unit::Sweep(ticked)]).await? {

@@ -135,6 +135,13 @@ impl Engine {
         Ok(Some(view(*details, kind.as_deref())))
     }
 
+    /// The job of this kind that a [unique key](crate::Submit::unique_for) stands for now.
+    pub async fn holder(&self, kind: &str, key: &str) -> Result<Option<JobId>, Error> {
+        let asked = Read::Taken(Name::new(kind)?, Name::new(key)?);
+        let Found::Taken(holder) = self.inner.read(asked).await? else { return Err(odd_answer()) };
+        Ok(holder)
+    }
+
     /// Jobs by filter, newest first: a page, and where to go on. A page may hold fewer than asked for, even none, although
     /// more follow: it looks at a bounded number of jobs.
     pub async fn jobs(&self, filter: Filter) -> Result<(Vec<JobRow>, Option<JobId>), Error> {

@@ -44,6 +44,8 @@ pub(crate) struct Wish {
     delay: Option<u64>,
     attempts: Option<u16>,
     unique: Option<(u64, bool)>,
+    /// One key more, for a time.
+    id: Option<u64>,
     work: Work,
 }
 
@@ -119,6 +121,7 @@ impl Script {
             delay: chance.percent(15).then(|| chance.skewed(8_000)),
             attempts: chance.percent(20).then(|| chance.between(1, 4) as u16),
             unique: (kind != "then" && chance.percent(12)).then(|| (chance.below(4), chance.percent(50))),
+            id: (kind != "then" && chance.percent(6)).then(|| chance.below(6)),
             work: self.work(chance, kind, 1),
         }
     }
@@ -186,6 +189,9 @@ fn raw(wish: &Wish) -> Submit<Raw> {
     }
     if let Some(attempts) = wish.attempts {
         job = job.attempts(attempts);
+    }
+    if let Some(id) = wish.id {
+        job = job.unique_for(format!("id-{id}"), secs(20));
     }
     match wish.unique {
         Some((key, true)) => job.unique_for(format!("unique-{key}"), secs(10)),

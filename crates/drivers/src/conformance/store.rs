@@ -48,7 +48,7 @@ macro_rules! store_conformance {
                     absurd_delays_are_refused a_delayed_job_waits_for_its_time
                     a_quota_is_kept_inside_one_bulk_too a_job_that_is_there_needs_no_quota
                     an_id_stands_for_one_job a_unique_key_answers_with_the_same_job
-                    a_unique_window_runs_from_submit doubles_inside_one_bulk_are_folded
+                    a_unique_window_runs_from_submit every_key_of_a_job_answers_for_it doubles_inside_one_bulk_are_folded
                     a_key_until_settled_is_free_at_the_end a_sealed_batch_takes_no_more
                     an_empty_batch_is_refused a_batch_id_stands_for_one_batch
                     a_continuation_is_nobody_elses_job attempts_are_at_least_one

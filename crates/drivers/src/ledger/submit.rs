@@ -7,6 +7,7 @@ use turnwise_core::ids::{BatchId, JobId, LineId};
 use turnwise_core::job::{Flags, Header, State};
 use turnwise_core::limits as most;
 use turnwise_core::line::LineKey;
+use turnwise_core::name::Name;
 use turnwise_core::refusal::Refusal;
 use turnwise_core::time::Time;
 use turnwise_core::unique::{Taken, Unique, Window};
@@ -88,7 +89,9 @@ fn accept<B: Backend>(
         }
         return Ok(Submitted { id: job.id, existing: true });
     }
+    sane_keys(&job.unique)?;
     if let Some(known) = taken(w, job, now)? {
+        lend_keys(w, job, known, now)?;
         return Ok(Submitted { id: known, existing: true });
     }
     within_quota(w, job)?;
@@ -97,7 +100,7 @@ fn accept<B: Backend>(
     }
     let flags = Flags {
         continuation,
-        unique: job.unique.as_ref().is_some_and(|unique| unique.window == Window::UntilSettled),
+        unique: job.unique.iter().any(|unique| unique.window == Window::UntilSettled),
         ..Flags::default()
     };
     let mut header = Header {
@@ -121,8 +124,8 @@ fn accept<B: Backend>(
     } else if let Some(due) = due {
         (header.state, header.at) = (State::Scheduled, due);
     }
-    if let Some(unique) = &job.unique {
-        take_key(w, job, unique, now)?;
+    for unique in &job.unique {
+        take_key(w, &job.kind, unique, job.id, now)?;
     }
     w.put::<spaces::Payloads>(job.id, job.payload.clone());
     effects::backlog(w, &line, 1)?;
@@ -180,20 +183,60 @@ fn line_of<B: Backend>(
     Ok((id, line))
 }
 
-/// The job that has the unique key now.
+/// Keys of one job differ, and only one of them ends with it: a job's end looks for one.
+fn sane_keys(keys: &[Unique]) -> Result<(), Refusal> {
+    Refusal::unless_within("the unique keys of a job", keys.len(), most::UNIQUE_KEYS)?;
+    let differ = keys.iter().enumerate().all(|(at, one)| keys[..at].iter().all(|other| other.key != one.key));
+    let settled = keys.iter().filter(|unique| unique.window == Window::UntilSettled).count();
+    if differ && settled <= 1 {
+        return Ok(());
+    }
+    let text = "unique keys of one job must differ, and only one of them may last until the job has ended";
+    Err(Refusal::Invalid(text.into()))
+}
+
+/// The job that has a key of this one now.
 fn taken<B: Backend>(w: &mut Working<B>, job: &NewJob, now: Time) -> Result<Option<JobId>, Trouble> {
-    let Some(unique) = &job.unique else { return Ok(None) };
-    let key = (job.kind.clone(), unique.key.clone());
+    for unique in &job.unique {
+        if let Some(holder) = holder(w, &job.kind, unique, now)? {
+            return Ok(Some(holder));
+        }
+    }
+    Ok(None)
+}
+
+fn holder<B: Backend>(
+    w: &mut Working<B>,
+    kind: &Name,
+    unique: &Unique,
+    now: Time,
+) -> Result<Option<JobId>, Trouble> {
+    let key = (kind.clone(), unique.key.clone());
     Ok(w.get::<spaces::Uniques>(&key)?.filter(|taken| taken.until > now).map(|taken| taken.job))
 }
 
-fn take_key<B: Backend>(w: &mut Working<B>, job: &NewJob, unique: &Unique, now: Time) -> Result<(), Trouble> {
+/// Whoever comes again with a key that is for a time gets the same answer, although another key decided it.
+fn lend_keys<B: Backend>(w: &mut Working<B>, job: &NewJob, to: JobId, now: Time) -> Result<(), Trouble> {
+    for unique in job.unique.iter().filter(|unique| unique.window != Window::UntilSettled) {
+        if holder(w, &job.kind, unique, now)?.is_none() {
+            take_key(w, &job.kind, unique, to, now)?;
+        }
+    }
+    Ok(())
+}
+
+fn take_key<B: Backend>(
+    w: &mut Working<B>,
+    kind: &Name,
+    unique: &Unique,
+    job: JobId,
+    now: Time,
+) -> Result<(), Trouble> {
     let until = unique.window.end(now)?;
-    let key = (job.kind.clone(), unique.key.clone());
-    let taken = Taken { kind: key.0.clone(), key: key.1.clone(), job: job.id, until };
-    w.put::<spaces::Uniques>(key.clone(), taken);
+    let key = (kind.clone(), unique.key.clone());
+    w.put::<spaces::Uniques>(key.clone(), Taken { kind: key.0.clone(), key: key.1.clone(), job, until });
     if unique.window == Window::UntilSettled {
-        w.put::<spaces::UniqueOf>(job.id, key);
+        w.put::<spaces::UniqueOf>(job, key);
     }
     Ok(())
 }

@@ -47,6 +47,7 @@ pub(super) fn read(rows: &Rows, what: &Read, now: Time) -> Found {
         Read::Schedules => Found::Schedules(rows.schedules.values().cloned().collect()),
         Read::Tokens => Found::Tokens(rows.tokens.values().cloned().collect()),
         Read::Secret(name) => Found::Secret(rows.secrets.get(name).cloned()),
+        Read::Taken(kind, key) => Found::Taken(taken(rows, kind, key, now)),
         Read::Gauges => Found::Gauges(gauges(rows)),
         Read::Rules => Found::Rules(Rules {
             kinds: rows.kinds.values().cloned().collect(),
@@ -186,6 +187,12 @@ fn owners(rows: &Rows, after: Option<&Name>, limit: usize) -> Vec<OwnerRow> {
                 .collect(),
         })
         .collect()
+}
+
+/// The job that a unique key stands for.
+fn taken(rows: &Rows, kind: &Name, key: &Name, now: Time) -> Option<JobId> {
+    let taken = rows.uniques.get(&(kind.clone(), key.clone()));
+    taken.filter(|taken| taken.until > now).map(|taken| taken.job)
 }
 
 fn totals(rows: &Rows) -> BTreeMap<Name, Tally> {

@@ -111,7 +111,7 @@ fn submission(row: &Row) -> Decoded<(JobId, Unit)> {
         lane: name(4)?.map(|name| LaneChoice { name, on_dead }),
         start: codec::get::<Option<i64>>(row, 8)?.map_or(Start::Now, |due| Start::At(Time::from_micros(due))),
         attempts: codec::get::<Option<i32>>(row, 7)?.and_then(|attempts| u16::try_from(attempts).ok()),
-        unique: name(9)?.map(|key| Unique { key, window }),
+        unique: name(9)?.map(|key| Unique { key, window }).into_iter().collect(),
         payload: codec::blob(row, 11)?,
     };
     Ok((id, Unit::Submit(Submission { jobs: vec![job], ..Submission::default() })))

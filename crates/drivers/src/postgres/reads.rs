@@ -158,10 +158,8 @@ pub(super) fn read(reader: &mut Reader, what: &Read) -> Result<Found, StoreError
                 Ok(Message { number: codec::number(row, 0)?, body: codec::blob(row, 1)? })
             })?)
         }
-        Read::Clock => Found::Clock(match &reader.clock {
-            Some(clock) => clock.now(),
-            None => server_time(link)?,
-        }),
+        Read::Taken(kind, key) => Found::Taken(taken(reader, kind, key)?),
+        Read::Clock => Found::Clock(now(reader)?),
         what => settings(link, what)?,
     })
 }
@@ -209,10 +207,21 @@ fn settings(link: &mut Link, what: &Read) -> Result<Found, StoreError> {
     })
 }
 
-/// The database's clock is everybody's.
-fn server_time(link: &mut Link) -> Result<Time, StoreError> {
+/// The job that a unique key stands for.
+fn taken(reader: &mut Reader, kind: &Name, key: &Name) -> Result<Option<JobId>, StoreError> {
+    let now = now(reader)?.as_micros();
+    let sql = "SELECT job FROM unique_key WHERE kind = $1 AND key = $2 AND until > $3";
+    let values: &[&(dyn ToSql + Sync)] = &[&kind.as_str(), &key.as_str(), &now];
+    one(&mut reader.link, sql, values, |row| Ok(JobId::from_u64(codec::number(row, 0)?)))
+}
+
+/// The database's clock is everybody's, unless a test brought its own.
+fn now(reader: &mut Reader) -> Result<Time, StoreError> {
+    if let Some(clock) = &reader.clock {
+        return Ok(clock.now());
+    }
     let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
-    let time = one(link, sql, &[], |row| codec::time(row, 0))?;
+    let time = one(&mut reader.link, sql, &[], |row| codec::time(row, 0))?;
     time.ok_or_else(|| StoreError::Broken("the database does not know the time".into()))
 }
 

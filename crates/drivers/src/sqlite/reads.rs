@@ -178,6 +178,11 @@ fn settings(c: &Connection, what: &Read, now: Time) -> Result<Found, StoreError>
         Read::Leases => {
             Found::Leases(many(c, "SELECT name, holder, term, until FROM lease", [], codec::lease)?)
         }
+        Read::Taken(kind, key) => {
+            let sql = "SELECT job FROM unique_key WHERE kind = ?1 AND key = ?2 AND until > ?3";
+            let asked = params![kind.as_str(), key.as_str(), now.as_micros()];
+            Found::Taken(one(c, sql, asked, |row| Ok(JobId::from_u64(codec::number(row, 0)?)))?)
+        }
         Read::Secret(name) => {
             let sql = "SELECT sealed, until FROM secret WHERE name = ?1";
             Found::Secret(one(c, sql, [name.as_str()], |row| {

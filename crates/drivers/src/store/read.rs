@@ -78,6 +78,8 @@ pub enum Read {
     Tokens,
     /// One secret.
     Secret(Name),
+    /// Which job of a kind has a unique key.
+    Taken(Name, Name),
     /// How many run, for each cap.
     Gauges,
     /// Jobs that a session runs.
@@ -242,6 +244,8 @@ pub enum Found {
     Tokens(Vec<Token>),
     /// Of `Secret`.
     Secret(Option<Secret>),
+    /// Of `Taken`; nothing if nobody has it now.
+    Taken(Option<JobId>),
     /// Of `Gauges`.
     Gauges(Vec<(LimitKey, u32)>),
     /// Of `Rules`.

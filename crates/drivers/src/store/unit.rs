@@ -60,8 +60,9 @@ pub struct NewJob {
     pub start: Start,
     /// Attempts, if not the kind's.
     pub attempts: Option<u16>,
-    /// What must not be there twice.
-    pub unique: Option<Unique>,
+    /// What must not be there twice. The first key that is taken decides which job answers; the other keys of this
+    /// submission that are for a time stand for that job from then on. At most one key ends with the job.
+    pub unique: Vec<Unique>,
     /// The arguments.
     pub payload: Blob,
 }

@@ -43,10 +43,9 @@ impl Inner {
             Some((name, on_dead)) => Some(LaneChoice { name: Name::new(name)?, on_dead: *on_dead }),
             None => None,
         };
-        let unique = match &how.unique {
-            Some((key, window)) => Some(Unique { key: Name::new(key)?, window: *window }),
-            None => None,
-        };
+        let unique =
+            how.unique.iter().map(|(key, window)| Ok(Unique { key: Name::new(key)?, window: *window }));
+        let unique = unique.collect::<Result<Vec<_>, Error>>()?;
         Ok(NewJob {
             id: self.next_job(),
             kind: self.name(kind)?,

@@ -264,18 +264,15 @@ fn ready(server: &Shared, caller: &Caller, job: NewJob, key: Option<&str>) -> Re
     if let Some(millis) = job.delay_ms {
         submit = submit.delay(Duration::from_millis(millis));
     }
+    // What is the same request again is decided first, whatever else it has in common with others.
+    if let Some(key) = key {
+        submit = submit.unique_for(key, REPEATED);
+    }
     match (job.unique_key, job.unique_ms) {
-        (Some(_), _) if key.is_some() => {
-            return Err(Problem::bad("invalid", "say a `unique_key` or an Idempotency-Key, not both"));
-        }
         (Some(key), Some(millis)) => submit = submit.unique_for(key, Duration::from_millis(millis)),
         (Some(key), None) => submit = submit.unique_while_unfinished(key),
         (None, Some(_)) => return Err(Problem::bad("invalid", "`unique_ms` needs a `unique_key`")),
-        (None, None) => {
-            if let Some(key) = key {
-                submit = submit.unique_for(key, REPEATED);
-            }
-        }
+        (None, None) => {}
     }
     if let Some(attempts) = job.attempts {
         if !(1..=limits::ATTEMPTS).contains(&attempts) {

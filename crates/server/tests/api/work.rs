@@ -53,7 +53,10 @@ fn the_same_key_answers_with_the_same_job() {
     assert_eq!((first, second, &two["existing"]), (201, 200, &json!(true)));
     assert_eq!(one["id"], two["id"]);
     assert_ne!(send("k2", &json!({"kind": "echo"})).1["id"], one["id"]);
-    refused(&send("k3", &json!({"kind": "echo", "unique_key": "u"})), 400, "invalid");
+    let both = json!({"kind": "echo", "unique_key": "u", "unique_ms": 60_000});
+    let (made, third) = send("k3", &both);
+    assert_eq!((made, send("k4", &both).1["id"] == third["id"]), (201, true), "its own key answers");
+    assert_eq!(send("k4", &json!({"kind": "echo"})).1["id"], third["id"], "and so does that of the request");
     refused(&send(&"x".repeat(200), &json!({"kind": "echo"})), 400, "invalid");
     let headers = [("authorization", bearer.as_str()), ("idempotency-key", "bulk")];
     let bulk = || {

@@ -3,8 +3,9 @@
 use turnwise_core::ids::{BatchId, JobId, LaneId};
 use turnwise_core::job::State;
 use turnwise_core::lane::{Lane, OnDead};
+use turnwise_core::name::Name;
 use turnwise_core::time::Time;
-use turnwise_core::unique::Window;
+use turnwise_core::unique::{Unique, Window};
 use turnwise_drivers::store::{NewJob, Start};
 
 use super::{BatchShadow, JobShadow, Sent, Shadow};
@@ -31,7 +32,7 @@ impl Shadow {
         {
             return broken(2, format!("{twin} and {id} are the same job, accepted twice"));
         }
-        self.takes_key(id, new, now)?;
+        self.takes_keys(id, new, now)?;
         let due = match new.start {
             Start::Now => Time::ZERO,
             Start::After(span) => now + span,
@@ -109,25 +110,40 @@ impl Shadow {
         }
     }
 
-    fn takes_key(&mut self, id: JobId, new: &NewJob, now: Time) -> Result<(), Broken> {
-        let Some(unique) = &new.unique else { return Ok(()) };
-        let key = (new.kind.clone(), unique.key.clone());
-        if let Some((other, until, _)) = self.uniques.get(&key)
-            && *until > now
-        {
+    fn takes_keys(&mut self, id: JobId, new: &NewJob, now: Time) -> Result<(), Broken> {
+        if let Some(other) = self.has_key(new, now) {
             return broken(8, format!("{id} was accepted although its key belongs to {other}"));
         }
+        for unique in &new.unique {
+            self.takes_key(id, &new.kind, unique, now);
+        }
+        Ok(())
+    }
+
+    fn takes_key(&mut self, id: JobId, kind: &Name, unique: &Unique, now: Time) {
         let until = match unique.window {
             Window::For(span) => now + span,
             Window::UntilSettled => Time::MAX,
         };
-        self.uniques.insert(key, (id, until, unique.window));
-        Ok(())
+        self.uniques.insert((kind.clone(), unique.key.clone()), (id, until, unique.window));
     }
 
-    /// The job that has a key now.
+    /// The job that has the first of the keys that are taken now.
     pub(super) fn has_key(&self, new: &NewJob, now: Time) -> Option<JobId> {
-        let key = (new.kind.clone(), new.unique.as_ref()?.key.clone());
-        self.uniques.get(&key).filter(|(_, until, _)| *until > now).map(|(job, ..)| *job)
+        new.unique.iter().find_map(|unique| self.holder(&new.kind, unique, now))
+    }
+
+    fn holder(&self, kind: &Name, unique: &Unique, now: Time) -> Option<JobId> {
+        let taken = self.uniques.get(&(kind.clone(), unique.key.clone()));
+        taken.filter(|(_, until, _)| *until > now).map(|(job, ..)| *job)
+    }
+
+    /// A job answered for another submission: that one's free keys which are for a time are the job's from now on.
+    pub(super) fn lends_keys(&mut self, id: JobId, new: &NewJob, now: Time) {
+        for unique in new.unique.iter().filter(|unique| unique.window != Window::UntilSettled) {
+            if self.holder(&new.kind, unique, now).is_none() {
+                self.takes_key(id, &new.kind, unique, now);
+            }
+        }
     }
 }

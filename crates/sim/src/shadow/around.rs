@@ -36,7 +36,7 @@ impl Shadow {
     }
 
     /// What submissions were answered.
-    pub(super) fn answers(&self, seen: &Seen<'_>) -> Result<(), Broken> {
+    pub(super) fn answers(&mut self, seen: &Seen<'_>) -> Result<(), Broken> {
         let ([Unit::Submit(submission)], [Ok(Receipt::Submitted(answers))]) = (seen.units, seen.outcomes)
         else {
             return Ok(());
@@ -49,16 +49,20 @@ impl Shadow {
     }
 
     /// The same key answers with the same job.
-    fn answered(&self, job: &NewJob, answer: Submitted, now: Time) -> Result<(), Broken> {
+    fn answered(&mut self, job: &NewJob, answer: Submitted, now: Time) -> Result<(), Broken> {
         match self.has_key(job, now) {
             Some(known) if known != answer.id => broken(
                 8,
                 format!("a submission was answered with {}, but its key belongs to {known}", answer.id),
             ),
+            Some(known) => {
+                self.lends_keys(known, job, now);
+                Ok(())
+            }
             None if answer.existing && !self.jobs.contains_key(&answer.id) => {
                 broken(1, format!("a submission was answered with {}, which is not there", answer.id))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 

@@ -25,7 +25,7 @@ pub async fn a_refused_unit_leaves_no_trace(world: World) {
     let lane = world.lane_job("k", "lane");
     let unique = Unique { key: name("key"), window: Window::UntilSettled };
     let good =
-        NewJob { unique: Some(unique), batch: Some(batch.id), owner: name("new owner"), ..world.job("k") };
+        NewJob { unique: vec![unique], batch: Some(batch.id), owner: name("new owner"), ..world.job("k") };
     let bad = NewJob { batch: Some(sealed), ..world.job("k") };
     let submission =
         Submission { seal: vec![batch.id], open: vec![batch.clone()], jobs: vec![lane, good.clone(), bad] };
@@ -111,7 +111,7 @@ pub async fn a_resent_submission_is_accepted_once(world: World) {
     let unique = Unique { key: name("key"), window: Window::UntilSettled };
     let jobs = vec![
         NewJob { batch: Some(id), ..world.lane_job("k", "lane") },
-        NewJob { batch: Some(id), unique: Some(unique), ..world.job("k") },
+        NewJob { batch: Some(id), unique: vec![unique], ..world.job("k") },
     ];
     let ids: Vec<JobId> = jobs.iter().map(|job| job.id).chain(then).collect();
     let submission = Submission { open: vec![open], jobs, seal: vec![id] };

@@ -11,14 +11,14 @@ use turnwise_core::time::secs;
 use turnwise_core::unique::{Unique, Window};
 
 use super::world::{World, jobs_of, name};
-use crate::store::{Control, NewBatch, NewJob, Start, Submission, Sweep, Unit};
+use crate::store::{Control, Found, NewBatch, NewJob, Read, Start, Submission, Sweep, Unit};
 
-fn until_settled(key: &str) -> Option<Unique> {
-    Some(Unique { key: name(key), window: Window::UntilSettled })
+fn until_settled(key: &str) -> Vec<Unique> {
+    vec![Unique { key: name(key), window: Window::UntilSettled }]
 }
 
-fn for_a_time(key: &str, span: Duration) -> Option<Unique> {
-    Some(Unique { key: name(key), window: Window::For(span) })
+fn for_a_time(key: &str, span: Duration) -> Vec<Unique> {
+    vec![Unique { key: name(key), window: Window::For(span) }]
 }
 
 pub async fn a_new_job_is_there_as_it_was_sent(world: World) {
@@ -161,6 +161,37 @@ pub async fn a_unique_window_runs_from_submit(world: World) {
         let job = NewJob { unique: for_a_time("odd", odd), ..world.job("k") };
         assert!(matches!(world.refused(Unit::Submit(jobs_of([job]))).await, Refusal::Invalid(_)));
     }
+}
+
+pub async fn every_key_of_a_job_answers_for_it(world: World) {
+    world.kind("k").await;
+    let keys = |id: &str, content: &str| [for_a_time(id, secs(60)), until_settled(content)].concat();
+    let with = |unique| NewJob { unique, ..world.job("k") };
+    let holder = async |key: &str| match world.read(Read::Taken(name("k"), name(key))).await {
+        Found::Taken(holder) => holder,
+        other => panic!("{other:?}"),
+    };
+    let first = world.submit_one(with(keys("id 1", "same"))).await;
+    assert_eq!([holder("id 1").await, holder("same").await], [Some(first); 2]);
+    // Another id with the same content is the same job, and stays so when the content is free again.
+    assert_eq!(world.submit_one(with(keys("id 2", "same"))).await, first);
+    world.run(first).await;
+    assert_eq!([holder("same").await, holder("id 2").await], [None, Some(first)]);
+    assert_eq!(world.submit_one(with(keys("id 2", "other"))).await, first);
+    assert_eq!(holder("other").await, None, "a key that ends with a job is never another job's");
+    let second = world.submit_one(with(keys("id 3", "same"))).await;
+    assert_ne!(second, first);
+    // The first key decides.
+    assert_eq!(world.submit_one(with(keys("id 1", "same"))).await, first);
+    world.advance(secs(60));
+    assert_eq!([holder("id 1").await, holder("id 2").await, holder("id 3").await], [None; 3]);
+    assert_eq!(world.submit_one(with(keys("id 1", "same"))).await, second);
+    let many = (0..=limits::UNIQUE_KEYS).flat_map(|key| for_a_time(&key.to_string(), secs(1)));
+    for odd in [keys("a", "a"), [until_settled("a"), until_settled("b")].concat(), many.collect()] {
+        let refused = world.refused(Unit::Submit(jobs_of([with(odd)]))).await;
+        assert!(matches!(refused, Refusal::Invalid(_) | Refusal::TooLarge { .. }), "{refused}");
+    }
+    world.dump().await.check();
 }
 
 pub async fn doubles_inside_one_bulk_are_folded(world: World) {

@@ -178,7 +178,7 @@ pub async fn what_has_ended_expires(world: World) {
         Unit::Secret(name(label), Some(secret))
     };
     let unique =
-        |key: &str, window| NewJob { unique: Some(Unique { key: name(key), window }), ..world.job("k") };
+        |key: &str, window| NewJob { unique: vec![Unique { key: name(key), window }], ..world.job("k") };
     world.commit(vec![secret("short", 10), secret("long", 20)]).await;
     let kept = unique("settled", Window::UntilSettled);
     world

@@ -206,7 +206,7 @@ impl World {
             lane: None,
             start: Start::Now,
             attempts: None,
-            unique: None,
+            unique: Vec::new(),
             payload: format!("payload of {id}").into_bytes().into(),
         }
     }

@@ -81,7 +81,7 @@ impl Generator {
             lane: lane.map(|(lane, on_dead)| LaneChoice { name: name(lane), on_dead }),
             start,
             attempts: self.chance.percent(30).then(|| self.chance.below(3) as u16),
-            unique: self.chance.percent(15).then(|| self.unique()),
+            unique: (0..self.chance.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 1, 2])).map(|_| self.unique()).collect(),
             payload: self.blob(),
         }
     }
