@@ -17,9 +17,6 @@ use super::machine::{cpu_seconds, memory_mb};
 /// What every figure is measured with.
 const SCENARIO: &str = "performance";
 const SEED: &str = "bench";
-/// How often the batch is played without and with an engine, in turns. The speed of a machine differs by a tenth from minute
-/// to minute, so rates are medians, and what the engine adds is told with its error.
-const PAIRS: usize = 15;
 
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct Args {
@@ -28,8 +25,12 @@ pub(super) struct Args {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// Measure once instead of fifteen times, and leave out the batch that is ten times larger.
-    #[arg(long)]
+    /// How often the batch is played without and with an engine, in turns. The speed of a machine differs by a tenth from
+    /// minute to minute, so rates are medians, and what the engine adds is told with its error.
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pairs: u32,
+    /// Measure one pair, and leave out the batch that is ten times larger.
+    #[arg(long, conflicts_with = "pairs")]
     quick: bool,
 }
 
@@ -87,9 +88,9 @@ struct Figures {
     processors: usize,
     runs_per_s: f64,
     alone_runs_per_s: f64,
-    /// How much longer a batch takes with an engine than without, and the standard error of that.
+    /// How much longer a batch takes with an engine than without, and the standard error of that, which one pair cannot tell.
     engine_adds: f64,
-    engine_adds_error: f64,
+    engine_adds_error: Option<f64>,
     /// How much less of its time a slot simulates than a thread without an engine. That the simulation itself is slower beside
     /// an engine is not in it.
     slots_wait_share: f64,
@@ -108,7 +109,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
         in_a_process(&How { runs, ..args.how.clone() }, alone)
     };
     let runs = args.how.runs;
-    let pairs = (0..if args.quick { 1 } else { PAIRS })
+    let pairs = (0..if args.quick { 1 } else { args.pairs })
         .map(|pair| {
             // Neither is always the one that comes after the other.
             let first = measure(runs, pair % 2 == 0)?;
@@ -148,12 +149,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// By how much the second of a pair takes longer than the first: the geometric mean of all pairs, and its standard error.
-fn added(pairs: &[(Part, Part)]) -> (f64, f64) {
+fn added(pairs: &[(Part, Part)]) -> (f64, Option<f64>) {
     let logs: Vec<f64> = pairs.iter().map(|(alone, whole)| (whole.seconds / alone.seconds).ln()).collect();
     let many = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / many;
-    let spread = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (many - 1.0).max(1.0);
-    (mean.exp_m1(), (spread / many).sqrt())
+    let error = (logs.len() > 1).then(|| {
+        let spread = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (many - 1.0);
+        (spread / many).sqrt()
+    });
+    (mean.exp_m1(), error)
 }
 
 /// Measures in a process of its own.
@@ -239,14 +243,12 @@ fn print(figures: &Figures, json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let error = figures.engine_adds_error.map_or("unknown".into(), percent);
     let or_none = |figure: Option<String>| figure.unwrap_or_else(|| "not measured".into());
     let rows = [
         ("runs, submit to aggregates", format!("{:.0} runs/s", figures.runs_per_s)),
         ("the same without an engine", format!("{:.0} runs/s", figures.alone_runs_per_s)),
-        (
-            "time that the engine adds",
-            format!("{} ± {}", percent(figures.engine_adds), percent(figures.engine_adds_error)),
-        ),
+        ("time that the engine adds", format!("{} ± {error}", percent(figures.engine_adds))),
         ("of it, slots that do not simulate", percent(figures.slots_wait_share)),
         ("processor time that is not simulation", percent(figures.engine_cpu_share)),
         ("bytes on disk per run", format!("{:.1}", figures.bytes_per_run)),
