@@ -184,6 +184,23 @@ impl Engine {
         Ok(found.into_iter().map(|lane| LaneView { lane }).collect())
     }
 
+    /// A lane by its name, if it ever had a job.
+    pub async fn lane(&self, lane: &str) -> Result<Option<LaneView>, Error> {
+        let Found::Lanes(mut found) = self.inner.read(Read::Lane(Name::new(lane)?)).await? else {
+            return Err(odd_answer());
+        };
+        Ok(found.pop().map(|lane| LaneView { lane }))
+    }
+
+    /// Jobs that wait in a lane behind its head, the last one first, at positions below one.
+    pub async fn behind(&self, lane: &str, before: Option<u64>, limit: usize) -> Result<Vec<JobRow>, Error> {
+        let asked = Read::Behind { lane: Name::new(lane)?, before, limit: limit.min(limits::PAGE_ROWS) };
+        match self.inner.read(asked).await? {
+            Found::Jobs(rows) => Ok(rows),
+            _ => Err(odd_answer()),
+        }
+    }
+
     /// Owners, by name, after a name.
     pub async fn owners(&self, after: Option<&str>, limit: usize) -> Result<Vec<OwnerView>, Error> {
         let read =

@@ -82,7 +82,7 @@ macro_rules! store_conformance {
                     a_rescued_head_stays_the_head a_paused_lane_stands_still
                     a_head_that_runs_into_a_pause_is_held_when_it_comes_back a_held_head_keeps_its_due_time
                     a_strict_lane_halts_on_a_dead_letter a_replayed_job_joins_the_tail
-                    a_lane_of_a_thousand_in_one_bulk lanes_do_not_wait_for_each_other
+                    a_lane_of_a_thousand_in_one_bulk who_waits_is_listed_from_the_end lanes_do_not_wait_for_each_other
                     a_lane_goes_across_batches_and_owners a_continuation_joins_its_lane_when_it_is_released
                     a_continuation_waits_for_a_paused_lane
                 }

@@ -54,6 +54,11 @@ impl Indexes {
         self.running.range(range).map(|(_, id)| *id)
     }
 
+    /// The jobs that wait in a lane below a position, the last one first.
+    pub(super) fn waiting_before(&self, lane: LaneId, before: u64) -> impl Iterator<Item = JobId> {
+        self.waiting.range((lane, 0)..(lane, before)).rev().map(|(_, id)| *id)
+    }
+
     pub(super) fn first_waiting(&self, lane: LaneId) -> Option<JobId> {
         self.waiting.range((lane, 0)..=(lane, u64::MAX)).next().map(|(_, id)| *id)
     }

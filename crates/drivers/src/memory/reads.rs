@@ -31,6 +31,7 @@ pub(super) fn read(rows: &Rows, what: &Read, now: Time) -> Found {
         }
         Read::Lane(name) => Found::Lanes(rows.lanes.get(&Lane::id_of(name)).cloned().into_iter().collect()),
         Read::Lanes { after, limit } => Found::Lanes(lanes(rows, after.as_ref(), *limit)),
+        Read::Behind { lane, before, limit } => Found::Jobs(behind(rows, lane, *before, *limit)),
         Read::Lines(ids) => {
             Found::Lines(ids.iter().filter_map(|id| Some((*id, rows.lines.get(id)?.clone()))).collect())
         }
@@ -193,6 +194,12 @@ fn owners(rows: &Rows, after: Option<&Name>, limit: usize) -> Vec<OwnerRow> {
 fn taken(rows: &Rows, kind: &Name, key: &Name, now: Time) -> Option<JobId> {
     let taken = rows.uniques.get(&(kind.clone(), key.clone()));
     taken.filter(|taken| taken.until > now).map(|taken| taken.job)
+}
+
+/// Jobs that wait in a lane, the last one first.
+fn behind(rows: &Rows, lane: &Name, before: Option<u64>, limit: usize) -> Vec<JobRow> {
+    let waiting = rows.index.waiting_before(Lane::id_of(lane), before.unwrap_or(u64::MAX)).take(limit);
+    waiting.filter_map(|id| row(rows, rows.jobs.get(&id)?)).collect()
 }
 
 fn totals(rows: &Rows) -> BTreeMap<Name, Tally> {

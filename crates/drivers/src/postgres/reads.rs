@@ -132,6 +132,7 @@ pub(super) fn read(reader: &mut Reader, what: &Read) -> Result<Found, StoreError
             let after = after.as_deref().unwrap_or("");
             Found::Lanes(many(link, sql, &[&after, &most(*limit)], codec::lane)?)
         }
+        Read::Behind { lane, before, limit } => Found::Jobs(behind(reader, lane, *before, *limit)?),
         Read::Lines(ids) => Found::Lines(reader.lines.get_all(link, ids)?),
         Read::LaneNames(ids) => Found::LaneNames(lane_names(link, ids)?),
         Read::Owners { after, limit } => Found::Owners(lists::owners(link, after.as_deref(), *limit)?),
@@ -205,6 +206,24 @@ fn settings(link: &mut Link, what: &Read) -> Result<Found, StoreError> {
         }
         other => return Err(StoreError::Broken(format!("{other:?} is not a setting"))),
     })
+}
+
+/// Jobs that wait in a lane, the last one first.
+fn behind(
+    reader: &mut Reader,
+    lane: &Name,
+    before: Option<u64>,
+    limit: usize,
+) -> Result<Vec<JobRow>, StoreError> {
+    let sql = concat!(
+        "SELECT ",
+        header_columns!(),
+        " FROM job WHERE state = 0 AND position > 0 AND lane = $1 AND position < $2 ORDER BY position DESC LIMIT $3"
+    );
+    let before = before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX));
+    let values: &[&(dyn ToSql + Sync)] = &[&Lane::id_of(lane).as_i64(), &before, &most(limit)];
+    let headers = many(&mut reader.link, sql, values, codec::header)?;
+    with_lines(reader, headers)
 }
 
 /// The job that a unique key stands for.

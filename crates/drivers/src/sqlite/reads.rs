@@ -114,6 +114,18 @@ pub(super) fn read(reader: &mut Reader, what: &Read, now: Time) -> Result<Found,
             let after = after.as_deref().unwrap_or("");
             Found::Lanes(many(c, &sql, params![after, *limit as i64], codec::lane)?)
         }
+        Read::Behind { lane, before, limit } => {
+            let sql = format!(
+                "SELECT {} FROM job WHERE state = 0 AND position > 0 AND lane = ?1 AND position < ?2 \
+                 ORDER BY position DESC LIMIT ?3",
+                codec::HEADER
+            );
+            let before = before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX));
+            let asked = params![Lane::id_of(lane).as_i64(), before, *limit as i64];
+            let headers = many(c, &sql, asked, codec::header)?;
+            let lines = &mut reader.lines;
+            Found::Jobs(headers.into_iter().map(|header| row(c, lines, header)).collect::<Result<_, _>>()?)
+        }
         Read::Lines(ids) => Found::Lines(reader.lines.get_all(c, ids)?),
         Read::LaneNames(ids) => Found::LaneNames(lane_names(c, ids)?),
         Read::Owners { after, limit } => Found::Owners(lists::owners(c, after.as_deref(), *limit)?),

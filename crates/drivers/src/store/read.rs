@@ -47,6 +47,15 @@ pub enum Read {
         /// At most so many.
         limit: usize,
     },
+    /// Jobs that wait in a lane behind its head, the last one first.
+    Behind {
+        /// Which lane.
+        lane: Name,
+        /// Only those at positions below this.
+        before: Option<u64>,
+        /// At most so many.
+        limit: usize,
+    },
     /// What the jobs of lines have in common; unknown ones are left out.
     Lines(Vec<LineId>),
     /// The names of lanes; unknown ones are left out.
@@ -210,7 +219,7 @@ pub struct Rules {
 /// Answers, one for each question.
 #[derive(Clone, Debug)]
 pub enum Found {
-    /// Of `Jobs`, `Running`.
+    /// Of `Jobs`, `Behind`, `Running`.
     Jobs(Vec<JobRow>),
     /// Of `Job`.
     Job(Option<Box<Details>>),

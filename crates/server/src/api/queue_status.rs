@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use turnwise::{Filter, JobRow, Name, Refusal, SessionId, State as JobState, Time};
+use turnwise::{Filter, JobRow, Name, Refusal, SessionId, State as JobState, Tally, Time};
 use utoipa::{IntoParams, ToSchema};
 
 use super::overview::Totals;
@@ -30,8 +30,8 @@ const RECENT: usize = 5;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Which {
-    /// The kind whose queue it is.
-    kind: String,
+    /// The kind whose queue it is; all kinds together unless said.
+    kind: Option<String>,
 }
 
 /// One queue at a glance.
@@ -56,6 +56,7 @@ pub(crate) struct QueueStatus {
 /// Counts of a queue.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Queue {
+    /// The kind, or `all`.
     name: String,
     /// Ready, or behind another in a lane.
     waiting: u64,
@@ -74,6 +75,7 @@ pub(crate) struct Queue {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Entry {
     id: String,
+    kind: String,
     owner: String,
     attempt: u16,
     /// When it was accepted.
@@ -103,20 +105,27 @@ pub(crate) async fn queue_status(
 ) -> Answer<QueueStatus> {
     caller.must_be_free()?;
     let engine = &server.engine;
-    let kind = Name::new(which.kind).map_err(turnwise::Error::from)?;
-    if !engine.kinds().await?.iter().any(|known| known.name == kind) {
-        return Err(Refusal::UnknownKind(kind).into());
+    let kind = which.kind.map(Name::new).transpose().map_err(turnwise::Error::from)?;
+    let mut kinds: Vec<Name> = engine.kinds().await?.iter().map(|known| known.name.clone()).collect();
+    if let Some(kind) = &kind {
+        if !kinds.contains(kind) {
+            return Err(Refusal::UnknownKind(kind.clone()).into());
+        }
+        kinds.retain(|known| known == kind);
     }
-    let totals = engine.totals().await?.get(&kind).map(Totals::of).unwrap_or_default();
-    let active = of(&server, &kind, JobState::Running, ACTIVE).await?;
-    let waiting = engine.first_ready(&kind, WAITING).await?;
+    let mut tally = Tally::default();
+    let totals = engine.totals().await?;
+    kinds.iter().filter_map(|kind| totals.get(kind)).for_each(|other| tally.add(other));
+    let totals = Totals::of(&tally);
+    let active = of(&server, kind.as_ref(), JobState::Running, ACTIVE).await?;
+    let waiting = first_ready(&server, &kinds).await?;
     let now = clock::now();
     let alive: BTreeSet<SessionId> =
         engine.nodes().await?.nodes.into_iter().filter(|node| node.alive).map(|node| node.session).collect();
     let stale = |row: &&JobRow| row.header.session.is_some_and(|session| !alive.contains(&session));
     Ok(Json(QueueStatus {
         queue: Queue {
-            name: kind.to_string(),
+            name: kind.as_deref().unwrap_or("all").to_owned(),
             waiting: totals.ready + totals.waiting,
             active: totals.running,
             delayed: totals.scheduled + totals.retrying,
@@ -129,15 +138,35 @@ pub(crate) async fn queue_status(
         },
         active_jobs: active.iter().map(entry).collect(),
         waiting_jobs: waiting.iter().map(entry).collect(),
-        recent_completed: of(&server, &kind, JobState::Done, RECENT).await?.iter().map(entry).collect(),
-        recent_failed: of(&server, &kind, JobState::Dead, RECENT).await?.iter().map(entry).collect(),
+        recent_completed: of(&server, kind.as_ref(), JobState::Done, RECENT)
+            .await?
+            .iter()
+            .map(entry)
+            .collect(),
+        recent_failed: of(&server, kind.as_ref(), JobState::Dead, RECENT).await?.iter().map(entry).collect(),
         timestamp: now.to_string(),
     }))
 }
 
+/// The first jobs of these kinds that are ready, in the order in which they were submitted.
+async fn first_ready(server: &Shared, kinds: &[Name]) -> Result<Vec<JobRow>, Problem> {
+    let mut ready = Vec::new();
+    for kind in kinds {
+        ready.extend(server.engine.first_ready(kind, WAITING).await?);
+    }
+    ready.sort_by_key(|row| row.header.id);
+    ready.truncate(WAITING);
+    Ok(ready)
+}
+
 /// Jobs of a kind in a state, newest first.
-async fn of(server: &Shared, kind: &Name, state: JobState, limit: usize) -> Result<Vec<JobRow>, Problem> {
-    let filter = Filter { state: Some(state), kind: Some(kind.clone()), limit, ..Filter::default() };
+async fn of(
+    server: &Shared,
+    kind: Option<&Name>,
+    state: JobState,
+    limit: usize,
+) -> Result<Vec<JobRow>, Problem> {
+    let filter = Filter { state: Some(state), kind: kind.cloned(), limit, ..Filter::default() };
     Ok(jobs::page(&server.engine, filter).await?.0)
 }
 
@@ -146,6 +175,7 @@ fn entry(row: &JobRow) -> Entry {
     let taken = |from: Time, to: Time| to.since(from).as_secs_f64() / 60.0;
     Entry {
         id: header.id.to_string(),
+        kind: row.line.kind.to_string(),
         owner: row.line.owner.to_string(),
         attempt: header.attempt,
         submitted: header.submitted.to_string(),

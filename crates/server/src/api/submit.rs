@@ -256,6 +256,7 @@ fn ready(server: &Shared, caller: &Caller, job: NewJob, key: Option<&str>) -> Re
         submit = submit.owner(owner);
     }
     if let Some(lane) = job.lane {
+        not_an_applications(server, &lane)?;
         submit = if job.strict { submit.strict_lane(lane) } else { submit.lane(lane) };
     }
     if let Some(priority) = job.priority {
@@ -288,6 +289,17 @@ fn ready(server: &Shared, caller: &Caller, job: NewJob, key: Option<&str>) -> Re
         Some(batch) => submit.batch(batch),
         None => submit,
     })
+}
+
+/// Refuses the lanes that an application keeps its own order in: a stranger's job would hold up everybody's.
+fn not_an_applications(server: &Shared, lane: &str) -> Result<(), Problem> {
+    let first = lane.split('/').next().unwrap_or_default();
+    if server.applications.iter().all(|application| application.name != first) {
+        return Ok(());
+    }
+    let detail =
+        format!("lane `{lane}` belongs to the application `{first}`: choose a name that begins otherwise");
+    Err(Problem::bad("invalid", detail))
 }
 
 /// Whoever names a kind that is not there is told which are.

@@ -38,6 +38,9 @@ fn every_nonsense_has_its_answer() {
     refused(&post("/api/v1/jobs", json!({"kind": "echo", "batch": "x"})), 400, "bad_json");
     refused(&post("/api/v1/batches", json!({"name": "none", "jobs": []})), 400, "empty_batch");
     refused(&post("/api/v1/lanes/none/pause", json!({})), 404, "unknown_lane");
+    for lane in ["notes", "notes/mine"] {
+        refused(&post("/api/v1/jobs", json!({"kind": "echo", "lane": lane})), 400, "invalid");
+    }
     let broken = site.raw("POST", "/api/v1/jobs", Some("{"), &[("authorization", &format!("Bearer {ROOT}"))]);
     refused(&read(broken), 400, "bad_json");
     assert_eq!(site.get("/api/v1/jobs").1["jobs"], json!([]), "nothing was accepted");

@@ -123,6 +123,9 @@ fn everything_at_a_glance() {
     assert_eq!(status["recentFailed"].as_array().unwrap().len(), 2);
     assert_eq!(status["staleInstances"], json!({"count": 0, "thresholdMinutes": 10.0 / 60.0}));
     refused(&site.get("/api/v1/queue-status?kind=none"), 404, "unknown_kind");
+    let all = site.get("/api/v1/queue-status").1;
+    assert_eq!((&all["queue"]["name"], &all["queue"]["failed"]), (&json!("all"), &json!(2)));
+    assert_eq!(all["recentFailed"][0]["kind"], "fail");
     let nodes = site.get("/api/v1/nodes").1;
     assert_eq!((&nodes["nodes"][0]["alive"], &nodes["nodes"][0]["leads"]), (&json!(true), &json!(true)));
     assert_eq!(site.get("/api/v1/leases").1["leases"][0]["name"], "scheduler");

@@ -9,7 +9,9 @@ use turnwise_core::refusal::Refusal;
 use turnwise_core::time::{Time, secs};
 
 use super::world::{World, name};
-use crate::store::{Control, LaneChoice, NewJob, Start, Submission, Sweep, Unit, Verdict};
+use crate::store::{
+    Control, Found, JobRow, LaneChoice, NewJob, Read, Start, Submission, Sweep, Unit, Verdict,
+};
 
 use State::{Cancelled, Ready, Retrying, Running, Scheduled, Waiting};
 
@@ -210,6 +212,25 @@ pub async fn a_lane_of_a_thousand_in_one_bulk(world: World) {
         world.run(*job).await;
     }
     world.dump().await.check();
+}
+
+pub async fn who_waits_is_listed_from_the_end(world: World) {
+    let jobs = lane_of(&world, 5).await;
+    world.submit_one(world.lane_job("k", "other")).await;
+    let behind =
+        async |before, limit| match world.read(Read::Behind { lane: name("lane"), before, limit }).await {
+            Found::Jobs(rows) => rows,
+            other => panic!("{other:?}"),
+        };
+    let ids = |rows: &[JobRow]| rows.iter().map(|row| row.header.id).collect::<Vec<_>>();
+    let last = behind(None, 2).await;
+    assert_eq!(ids(&last), [jobs[4], jobs[3]]);
+    let place = last[1].header.place.unwrap();
+    assert_eq!(ids(&behind(Some(place.position), 9).await), [jobs[2], jobs[1]], "the head does not wait");
+    world.run(jobs[0]).await;
+    world.control(Control::Cancel(jobs[3])).await;
+    assert_eq!(ids(&behind(None, 9).await), [jobs[4], jobs[2]]);
+    assert_eq!(ids(&behind(Some(0), 9).await), []);
 }
 
 pub async fn lanes_do_not_wait_for_each_other(world: World) {
