@@ -1,7 +1,7 @@
 //! Clearing: what waits is cancelled, what has ended is forgotten. What runs is never touched.
 
 use serde::{Deserialize, Serialize};
-use turnwise::{Engine, Error, JobId, State};
+use turnwise::{Engine, Error, State};
 use utoipa::ToSchema;
 
 use crate::queue;
@@ -50,13 +50,27 @@ pub struct Cleared {
 
 /// How many requests there are now.
 pub async fn counts(engine: &Engine) -> Result<Counts, Error> {
-    let count = async |state| Ok::<usize, Error>(queue::in_state(engine, state, None).await?.len());
+    let totals = engine.totals().await?;
+    let tally = totals.get(&queue::kind()?).copied().unwrap_or_default();
+    let count = |state| tally.of(state) as usize;
+    // The tally of those that have ended goes on counting what was forgotten.
+    let kept = async |state| {
+        let (mut kept, mut before) = (0, None);
+        loop {
+            let (rows, next) = queue::page(engine, state, before).await?;
+            kept += rows.len();
+            before = next;
+            if before.is_none() {
+                return Ok::<usize, Error>(kept);
+            }
+        }
+    };
     Ok(Counts {
-        waiting: count(State::Ready).await? + count(State::Waiting).await?,
-        active: count(State::Running).await?,
-        delayed: count(State::Retrying).await? + count(State::Scheduled).await?,
-        failed: count(State::Dead).await?,
-        completed: count(State::Done).await?,
+        waiting: count(State::Ready) + count(State::Waiting),
+        active: count(State::Running),
+        delayed: count(State::Retrying) + count(State::Scheduled),
+        failed: kept(State::Dead).await?,
+        completed: kept(State::Done).await?,
     })
 }
 
@@ -85,23 +99,35 @@ pub async fn clear(engine: &Engine, what: What) -> Result<Cleared, Error> {
 /// Cancels what is in a state and has not begun. One that has begun since it was listed is left alone; one that begins in
 /// the moment between the look and the word is told to stop, like any job that is cancelled.
 async fn cancel(engine: &Engine, state: State) -> Result<usize, Error> {
-    let mut cancelled = 0;
-    for row in queue::in_state(engine, state, None).await? {
-        let now = engine.rows(vec![row.header.id]).await?;
-        if now.first().is_none_or(|row| row.header.state != state) {
-            continue;
+    let (mut cancelled, mut before) = (0, None);
+    loop {
+        let (rows, next) = queue::page(engine, state, before).await?;
+        for row in rows {
+            let now = engine.rows(vec![row.header.id]).await?;
+            if now.first().is_none_or(|row| row.header.state != state) {
+                continue;
+            }
+            match engine.cancel(row.header.id).await {
+                Ok(_) => cancelled += 1,
+                Err(Error::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
-        match engine.cancel(row.header.id).await {
-            Ok(_) => cancelled += 1,
-            Err(Error::Refused(_)) => {}
-            Err(error) => return Err(error),
+        before = next;
+        if before.is_none() {
+            return Ok(cancelled);
         }
     }
-    Ok(cancelled)
 }
 
 async fn forget(engine: &Engine, state: State) -> Result<usize, Error> {
-    let jobs: Vec<JobId> =
-        queue::in_state(engine, state, None).await?.into_iter().map(|row| row.header.id).collect();
-    engine.forget(jobs).await
+    let (mut forgotten, mut before) = (0, None);
+    loop {
+        let (rows, next) = queue::page(engine, state, before).await?;
+        forgotten += engine.forget(rows.into_iter().map(|row| row.header.id).collect()).await?;
+        before = next;
+        if before.is_none() {
+            return Ok(forgotten);
+        }
+    }
 }

@@ -130,6 +130,14 @@ impl Repository {
         Ok(None)
     }
 
+    /// Whether there is an entry of this name at the root of the branch.
+    pub(crate) fn has(&self, name: &str) -> Result<bool, Fault> {
+        match self.head()? {
+            Some(head) => Ok(self.entries(&head)?.iter().any(|entry| entry.name == name)),
+            None => Ok(false),
+        }
+    }
+
     /// Commits a change, once: a request that is in the history already is answered with its commit.
     pub(crate) fn commit(&self, change: &Change<'_>) -> Result<Committed, Fault> {
         if let Some(found) = self.find(change.request)? {

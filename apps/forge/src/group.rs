@@ -19,11 +19,8 @@ const QUOTED: u64 = 2 << 10;
 /// A phase at work.
 struct Group {
     child: Child,
-    id: Pid,
     /// Held open: the phase ends when this is closed.
     input: Option<ChildStdin>,
-    /// It was collected: its number may belong to somebody else by now.
-    collected: bool,
 }
 
 impl Group {
@@ -35,19 +32,23 @@ impl Group {
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()?;
-        let id = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        let id = id.ok_or_else(|| std::io::Error::other("it ended before it began"))?;
         let input = child.stdin.take();
-        Ok(Group { child, id, input, collected: false })
+        Ok(Group { child, input })
+    }
+
+    /// Kills everything that the phase started, and itself. Its number is its own until it is collected, and nobody has it
+    /// afterwards.
+    fn kill(&self) {
+        if let Some(id) = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) {
+            // There may be nothing left to kill.
+            let _ = kill_process_group(id, Signal::KILL);
+        }
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if !self.collected {
-            // There may be nothing left to kill.
-            let _ = kill_process_group(self.id, Signal::KILL);
-        }
+        self.kill();
     }
 }
 
@@ -66,9 +67,10 @@ pub(crate) async fn run(program: &Program, order: &Order) -> Answer {
     }
     let (out, err) = (group.child.stdout.take(), group.child.stderr.take());
     let (answer, complaint) = tokio::join!(read(out, ANSWER_BYTES), read(err, QUOTED));
+    // It has said everything, or was killed itself; what it started has pipes of its own and may still be at work, with the
+    // lock of the repository in its hands.
+    group.kill();
     let status = group.child.wait().await.map_err(|error| failed("cannot wait for", &error))?;
-    // Whatever it started holds its outputs open, and they have ended.
-    group.collected = true;
     match serde_json::from_str::<Answer>(&answer) {
         Ok(answer) => answer,
         Err(_) => Err(failed("no answer from", &format!("it ended with {status} {}", complaint.trim_end()))),

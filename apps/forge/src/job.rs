@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,9 @@ pub struct Generate {
     pub request: Request,
     /// When it was accepted, in seconds since 1970. Commits carry it.
     pub accepted: i64,
+    /// What it has in common with those that it may stand for, beside the content; nothing if it did not ask for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<u64>,
 }
 
 impl Job for Generate {
@@ -150,13 +153,15 @@ impl Forge {
         journal: &Journal,
     ) -> Outcome<BTreeMap<Phase, Made>> {
         let limit = self.settings.timeout;
+        let reached = AtomicUsize::new(0);
         tokio::select! {
             biased;
-            made = self.phases(job, ctx, journal) => made,
+            made = self.phases(job, ctx, journal, &reached) => made,
             // A cancelled job ends as cancelled; at a shutdown it goes on later, and no attempt is burnt.
             () = ctx.cancelled() => Err(Stop::snooze(Duration::ZERO)),
             () = tokio::time::sleep(limit) => {
-                let text = format!("it took longer than {} s and was killed", limit.as_secs_f64());
+                let phase = in_phase(Phase::ALL[reached.load(Ordering::Acquire)].word());
+                let text = format!("it took longer than {} s and was killed{phase}", limit.as_secs_f64());
                 Err(Stop::never(Fault::new(Class::Timeout, text)))
             }
         }
@@ -167,9 +172,11 @@ impl Forge {
         job: &Generate,
         ctx: &Context,
         journal: &Journal,
+        reached: &AtomicUsize,
     ) -> Outcome<BTreeMap<Phase, Made>> {
         let mut made = BTreeMap::new();
         for (number, phase) in Phase::ALL.into_iter().enumerate() {
+            reached.store(number, Ordering::Release);
             let order = self.order(job, ctx, phase, &made);
             let word = phase.word();
             let step = || async {
@@ -206,9 +213,14 @@ impl Forge {
     }
 }
 
+/// How an error ends, so that everybody knows where it happened.
+pub(crate) fn in_phase(phase: &str) -> String {
+    format!(" (in {phase})")
+}
+
 /// What a fault means for the job: its class alone decides.
 fn stop(fault: &Fault, phase: Phase) -> Stop {
-    let text = format!("{fault} (in {})", phase.word());
+    let text = format!("{fault}{}", in_phase(phase.word()));
     if fault.class.is_retried() { Stop::retry(text) } else { Stop::never(text) }
 }
 

@@ -1,10 +1,13 @@
 //! What a new description would break for those who use the old one: a field that goes or becomes something else.
 
-use crate::request::{Description, Entity};
+use crate::request::{Description, Entity, Storage, Type};
 
 /// Every break, in words; none if the new description keeps all that is there.
 pub fn breaks(old: &Description, new: &Description) -> Vec<String> {
     let mut found = Vec::new();
+    if (old.storage, new.storage) == (Storage::File, Storage::Memory) {
+        found.push("records that are kept in a file would be lost at each end of the service".to_owned());
+    }
     for entity in &old.entities {
         match new.entities.iter().find(|other| other.name == entity.name) {
             None => found.push(format!("the entity `{}` is gone", entity.name)),
@@ -27,6 +30,9 @@ fn of_entity(old: &Entity, new: &Entity, found: &mut Vec<String>) {
         } else if other.to != field.to {
             found.push(format!("`{entity}.{name}` would lead to another entity"));
         }
+        if (field.r#type, other.r#type) == (Type::Text, Type::Text) && other.longest() < field.longest() {
+            found.push(format!("`{entity}.{name}` would be shorter, and longer records may be there"));
+        }
         if other.required && !field.required {
             found.push(format!("`{entity}.{name}` would be required, and records without it are there"));
         }
@@ -47,7 +53,6 @@ fn of_entity(old: &Entity, new: &Entity, found: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Type;
 
     #[test]
     fn what_goes_or_changes_is_named_and_what_comes_is_not() {
@@ -66,6 +71,12 @@ mod tests {
                 "the field `invoice.open` is gone",
             ]
         );
+        let mut tight = old.clone();
+        tight.storage = Storage::Memory;
+        tight.entities[0].fields[0].max_length = Some(1);
+        let found = breaks(&old, &tight);
+        assert!(found.len() == 2 && found[1].contains("would be shorter"), "{found:?}");
+        assert_eq!(breaks(&tight, &old), Vec::<String>::new(), "longer is no break");
         new.entities.remove(1);
         assert_eq!(breaks(&old, &new), ["the entity `invoice` is gone"]);
         let mut more = old.clone();

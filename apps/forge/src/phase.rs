@@ -177,8 +177,14 @@ impl Order {
         Ok(Made::Tree { tree: repository.write(&files)?, files: files.len() })
     }
 
+    fn zone(&self) -> Zone {
+        Zone::new(&self.folder.join("zones"), &self.origin)
+    }
+
     /// Whether the request may follow what is in the repository.
     fn may_follow(&self, repository: &Repository) -> Result<(), Fault> {
+        self.zone().allows(&self.request.service)?;
+        self.parts_fit(repository)?;
         let Some(before) = repository.described()? else { return Ok(()) };
         let request = &self.request;
         if before.owner != request.owner {
@@ -192,6 +198,28 @@ impl Order {
         }
         let text = format!("{}: set `allow_breaking` if that is wanted", breaks.join("; "));
         Err(Fault::new(Class::MigrationIssues, text))
+    }
+
+    /// Whether the API that the request leaves out is there, if something else needs it, and still serves what is described.
+    fn parts_fit(&self, repository: &Repository) -> Result<(), Fault> {
+        let request = &self.request;
+        if request.make.api || repository.find(&request.id)?.is_some() {
+            return Ok(());
+        }
+        let wrong = |text: &str| Err(Fault::new(Class::Validation, text));
+        let there = if repository.has("api")? { repository.described()? } else { None };
+        match there {
+            None if request.make.devops => {
+                wrong("there is no API that could be built and run: set `make.api` too")
+            }
+            Some(before)
+                if (&before.entities, &before.endpoints, before.storage)
+                    != (&request.entities, &request.endpoints, request.storage) =>
+            {
+                wrong("the API is left out, and it would not serve what is described: set `make.api` too")
+            }
+            _ => Ok(()),
+        }
     }
 
     fn commit(&self) -> Answer {
@@ -225,7 +253,7 @@ impl Order {
             address: self.request.address.unwrap_or(self.address),
             mark: Mark { request: self.request.id.clone(), sequence: committed.sequence, fence: self.fence },
         };
-        let (zone, serial) = Zone::new(&self.folder.join("zones"), &self.origin).publish(&record)?;
+        let (zone, serial) = self.zone().publish(&record)?;
         let server = self.server.as_ref().map(|server| server.publish(&self.origin, &record)).transpose()?;
         Ok(Made::Name { zone, serial, server })
     }
@@ -234,7 +262,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Type;
+    use crate::request::{Make, Type};
     use crate::sample;
 
     fn order(folder: &std::path::Path, request: Request, phase: Phase) -> Order {
@@ -276,6 +304,25 @@ mod tests {
         assert!(matches!(&made[&Phase::GitOperations], Made::Commit(commit) if commit.sequence == 2));
         // What is done already is not judged again, although the first would now break the second.
         assert!(whole(folder.path(), &first).is_ok());
+    }
+
+    #[test]
+    fn an_api_that_is_left_out_must_be_there_and_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let without = |id: &str, devops| Request {
+            id: id.into(),
+            make: Make { api: false, frontend: true, devops },
+            ..sample::request("shop")
+        };
+        let fault = whole(folder.path(), &without("r-1", true)).unwrap_err();
+        assert!((fault.class, fault.text.contains("no API")) == (Class::Validation, true), "{fault}");
+        whole(folder.path(), &without("r-2", false)).unwrap();
+        whole(folder.path(), &Request { id: "r-3".into(), ..sample::request("shop") }).unwrap();
+        whole(folder.path(), &Request { port: 9_000, ..without("r-4", true) }).unwrap();
+        let mut more = without("r-5", true);
+        more.endpoints.clear();
+        let fault = whole(folder.path(), &more).unwrap_err();
+        assert!((fault.class, fault.text.contains("left out")) == (Class::Validation, true), "{fault}");
     }
 
     #[test]

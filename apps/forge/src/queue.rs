@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use turnwise::{Engine, Error, Filter, Job as _, JobRow, LaneId, Name, State, limits};
+use turnwise::{Engine, Error, Filter, Job as _, JobId, JobRow, LaneId, Name, State, limits};
 
 use crate::job::Generate;
 
 /// The states of a request that has not ended.
 const UNFINISHED: [State; 5] =
     [State::Running, State::Ready, State::Retrying, State::Scheduled, State::Waiting];
-/// Requests that are looked at, of each state.
-const LOOKED_AT: usize = 5_000;
+/// Requests that are placed for a list, of each state. Of more, the oldest are missing in it, and positions are too low.
+const LOOKED_AT: usize = 100_000;
 
 /// An unfinished request and how many are before it in its lane.
 pub(crate) struct Queued {
@@ -24,36 +24,34 @@ pub(crate) fn kind() -> Result<Name, Error> {
     Ok(Name::new(Generate::KIND)?)
 }
 
-/// Jobs of the forge in a state, newest first, in a lane if one is named.
-pub(crate) async fn in_state(
+/// Jobs of the forge in a state, newest first: a page of them below an id, and where to go on.
+pub(crate) async fn page(
     engine: &Engine,
     state: State,
-    lane: Option<&Name>,
-) -> Result<Vec<JobRow>, Error> {
-    let limit = limits::PAGE_ROWS;
-    let mut filter =
-        Filter { state: Some(state), kind: Some(kind()?), lane: lane.cloned(), limit, ..Filter::default() };
-    let mut found = Vec::new();
-    loop {
-        let (rows, before) = engine.jobs(filter.clone()).await?;
-        found.extend(rows);
-        if before.is_none() || found.len() >= LOOKED_AT {
-            return Ok(found);
-        }
-        filter.before = before;
-    }
+    before: Option<JobId>,
+) -> Result<(Vec<JobRow>, Option<JobId>), Error> {
+    let (state, kind, limit) = (Some(state), Some(kind()?), limits::PAGE_ROWS);
+    engine.jobs(Filter { state, kind, before, limit, ..Filter::default() }).await
 }
 
 /// Unfinished requests, each with its position: lane by lane, in their order.
 pub(crate) async fn all(engine: &Engine) -> Result<Vec<Queued>, Error> {
     let mut rows = Vec::new();
     for state in UNFINISHED {
-        rows.extend(in_state(engine, state, None).await?);
+        let (mut before, most) = (None, rows.len() + LOOKED_AT);
+        loop {
+            let (found, next) = page(engine, state, before).await?;
+            rows.extend(found);
+            before = next;
+            if before.is_none() || rows.len() >= most {
+                break;
+            }
+        }
     }
     Ok(placed(rows))
 }
 
-/// The position of a request, unless it has ended.
+/// The position of a request, unless it has ended. Whoever came last is found first.
 pub(crate) async fn position(
     engine: &Engine,
     row: &JobRow,
@@ -62,16 +60,21 @@ pub(crate) async fn position(
     if row.header.state.is_final() {
         return Ok(None);
     }
-    if row.header.state != State::Waiting {
+    let (Some(place), Some(lane)) = (row.header.place, lane) else { return Ok(Some(0)) };
+    let Some(seen) = engine.lane(lane).await?.filter(|_| row.header.state == State::Waiting) else {
         return Ok(Some(0));
+    };
+    let (mut behind, mut before) = (0, None);
+    loop {
+        let rows = engine.behind(lane, before, limits::PAGE_ROWS).await?;
+        let positions = || rows.iter().filter_map(|row| Some(row.header.place?.position));
+        behind += positions().filter(|position| *position >= place.position).count() as u64;
+        before = positions().next_back();
+        if before.is_none_or(|before| before <= place.position) {
+            break;
+        }
     }
-    let mut rows = Vec::new();
-    for state in UNFINISHED {
-        rows.extend(in_state(engine, state, lane).await?);
-    }
-    let found = placed(rows).into_iter().find(|queued| queued.row.header.id == row.header.id);
-    // It has left the line while it was counted: it is at the head or behind it now.
-    Ok(Some(found.map_or(0, |queued| queued.position)))
+    Ok(Some(u64::from(seen.lane.head.is_some()) + seen.lane.waiting.saturating_sub(behind)))
 }
 
 fn placed(mut rows: Vec<JobRow>) -> Vec<Queued> {

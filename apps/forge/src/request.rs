@@ -96,6 +96,13 @@ pub struct Field {
     pub to: Option<String>,
 }
 
+impl Field {
+    /// The most characters of a text in it.
+    pub fn longest(&self) -> u32 {
+        self.max_length.unwrap_or(1_000)
+    }
+}
+
 /// What a field may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

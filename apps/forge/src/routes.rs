@@ -16,6 +16,7 @@ use utoipa_axum::routes;
 
 use crate::check::{self, Once, REQUEST_BYTES};
 use crate::clear::{self, Cleared, Counts, What};
+use crate::job::Generate;
 use crate::queue::{self, Queued};
 use crate::settings::{Order, Settings};
 use crate::submit::submit;
@@ -72,6 +73,8 @@ struct AcceptedOut {
     status: &'static str,
     /// Whether it was there already.
     existing: bool,
+    /// Whether what was handed in under this id before was something else. What is there stays as it is.
+    differs: bool,
     /// How many are before it.
     position: Option<u64>,
     /// When it was accepted, in microseconds since 1970.
@@ -89,7 +92,7 @@ async fn hand_in(
     let request = checked(&said)?;
     let owner = Name::new(&request.owner).map_err(turnwise::Error::from)?;
     caller.owner(Some(owner))?;
-    let id = request.id.clone();
+    let (id, content) = (request.id.clone(), request.content());
     let accepted = submit(&shared.engine, &shared.settings, request).await?;
     let answer = match shared.engine.job(accepted.job).await? {
         Some(view) => {
@@ -99,6 +102,8 @@ async fn hand_in(
                 request: status.request,
                 status: status.status,
                 existing: accepted.existing,
+                differs: serde_json::from_value::<Generate>(view.payload)
+                    .is_ok_and(|there| there.request.content() != content),
                 position: status.position,
                 queued_at: Some(status.submitted),
             }
@@ -108,6 +113,7 @@ async fn hand_in(
             request: id,
             status: "Forgotten",
             existing: true,
+            differs: false,
             position: None,
             queued_at: None,
         },

@@ -6,7 +6,7 @@ use turnwise::{Engine, Error, Job as _, JobId, JobView, Name, State};
 use utoipa::ToSchema;
 
 use crate::fault::Class;
-use crate::job::Generate;
+use crate::job::{Generate, in_phase};
 use crate::journal::{Journal, Line};
 use crate::phase::Phase;
 use crate::queue;
@@ -68,6 +68,8 @@ pub(crate) struct ErrorView {
     /// The class: `VALIDATION`, `NOT_FOUND`, `AUTHORIZATION`, `TIMEOUT`, `MIGRATION_ISSUES`, `GIT`, `DNS`, `INTERNAL`, or
     /// `STALE` for one whose worker was lost.
     pub(crate) class: &'static str,
+    /// In which phase, unless its worker was lost.
+    pub(crate) phase: Option<&'static str>,
     /// What happened.
     pub(crate) text: String,
     /// How long the attempt had run, in seconds.
@@ -76,18 +78,13 @@ pub(crate) struct ErrorView {
     pub(crate) at: i64,
 }
 
-/// A request by the id of its job, or by its own.
+/// A request by its own id, or by that of its job.
 pub(crate) async fn find(engine: &Engine, id: &str) -> Result<Option<JobView>, Error> {
-    if let Ok(job) = id.parse::<JobId>()
-        && let Some(view) = engine.job(job).await?.filter(|view| &*view.kind == Generate::KIND)
-    {
-        return Ok(Some(view));
-    }
     let key = key_of(id);
     // Whatever cannot be a key is nobody's id.
     let holder = if Name::new(&key).is_ok() { engine.holder(Generate::KIND, &key).await? } else { None };
-    match holder {
-        Some(job) => engine.job(job).await,
+    match holder.or(id.parse::<JobId>().ok()) {
+        Some(job) => Ok(engine.job(job).await?.filter(|view| &*view.kind == Generate::KIND)),
         None => Ok(None),
     }
 }
@@ -157,7 +154,8 @@ fn errors(view: &JobView) -> Vec<ErrorView> {
         let age_seconds = error.ended.since(error.started).as_secs_f64();
         let lost = serde_json::to_value(error.failure).is_ok_and(|failure| failure == "lost");
         let (class, text) = if lost { stale(age_seconds) } else { classed(&error.error) };
-        ErrorView { attempt: error.attempt, class, text, age_seconds, at: error.ended.as_micros() }
+        let phase = Phase::ALL.map(Phase::word).into_iter().find(|phase| text.ends_with(&in_phase(phase)));
+        ErrorView { attempt: error.attempt, class, phase, text, age_seconds, at: error.ended.as_micros() }
     });
     found.collect()
 }
@@ -220,13 +218,36 @@ mod tests {
             tokio::task::yield_now().await;
         };
         assert_eq!(
-            (seen.status, seen.errors[0].class, seen.phases[0].state),
-            ("Retrying", "INTERNAL", "failed")
+            (seen.status, seen.errors[0].class, seen.errors[0].phase, seen.phases[0].state),
+            ("Retrying", "INTERNAL", Some("API_GENERATION"), "failed")
         );
         assert_eq!(look(jobs[1]).await.status, "Queued", "it waits behind the one that is retried");
         let found = find(&test.engine, "r-1").await.unwrap().unwrap();
         assert_eq!(found.id, jobs[1], "by its own id, too");
         running.stop().await;
+    }
+
+    /// More than are read at once: positions and counts are still right, and clearing leaves nobody behind.
+    #[tokio::test]
+    async fn a_long_lane_is_counted_and_cleared_to_its_end() {
+        const MANY: usize = turnwise::limits::PAGE_ROWS + 3;
+        let folder = tempfile::tempdir().unwrap();
+        let program = Program { path: "false".into(), arguments: Vec::new() };
+        let settings = Settings::new(folder.path(), program);
+        let test = TestEngine::new().await.unwrap();
+        crate::register(&test.engine, &settings);
+        let mut jobs = Vec::new();
+        for number in 0..MANY {
+            let request = Request { id: format!("r-{number}"), ..crate::sample::request("shop") };
+            jobs.push(crate::submit(&test.engine, &settings, request).await.unwrap().job);
+        }
+        for position in [0, 1, 2, 500, MANY - 2, MANY - 1] {
+            let view = test.engine.job(jobs[position]).await.unwrap().unwrap();
+            let seen = status(&test.engine, &settings, &view).await.unwrap();
+            assert_eq!(seen.position, Some(position as u64));
+        }
+        let cleared = crate::clear(&test.engine, crate::What::Waiting).await.unwrap();
+        assert_eq!((cleared.before.waiting, cleared.cleared, cleared.after.waiting), (MANY, MANY, 0));
     }
 
     #[test]

@@ -210,6 +210,53 @@ async fn the_same_content_is_collapsed_while_it_waits_if_both_ask() {
     running.stop().await;
 }
 
+/// Whoever asks last must find what he asked for: nothing is collapsed across another request, or into one that has begun.
+#[tokio::test]
+async fn nothing_is_collapsed_across_another_content_or_into_what_runs() {
+    let forge = Forge::scripted("[ -e \"$DIR/open\" ] || read -r _ < \"$DIR/gate\"; exec \"$REAL\"").await;
+    assert!(Command::new("mkfifo").arg(forge.path("gate")).status().unwrap().success());
+    turnwise_forge::register(&forge.engine, &forge.settings);
+    let asking = |id: &str, port| Request { port, collapse: true, ..request(id, "notes") };
+    let first = forge.submit(asking("r-1", 1)).await;
+    assert_eq!(forge.submit(asking("r-2", 1)).await, first);
+    let other = forge.submit(asking("r-3", 2)).await;
+    let back = forge.submit(asking("r-4", 1)).await;
+    assert!(back != first && back != other, "the port would stay 2");
+    assert_eq!(forge.submit(asking("r-5", 1)).await, back, "nothing is between these two");
+    assert_ne!(forge.submit(request("r-6", "wiki")).await, back);
+    let running = forge.engine.start().await.unwrap();
+    let head = forge.submit(asking("r-7", 1)).await;
+    assert_eq!(head, back);
+    let alone = forge.submit(Request { collapse: true, ..request("r-8", "blog") }).await;
+    forge.reaches(alone, State::Running).await;
+    let next = forge.submit(Request { collapse: true, ..request("r-9", "blog") }).await;
+    assert_ne!(next, alone, "it has begun");
+    assert_eq!(forge.submit(Request { collapse: true, ..request("r-10", "blog") }).await, next);
+    std::fs::write(forge.path("open"), "").unwrap();
+    // Opened for both, it waits for no reader; and whoever still comes to it finds a line.
+    let mut gate = std::fs::OpenOptions::new().read(true).write(true).open(forge.path("gate")).unwrap();
+    gate.write_all(&[b'\n'; 64]).unwrap();
+    tokio::time::timeout(PATIENCE, forge.engine.drain()).await.unwrap().unwrap();
+    assert_eq!(forge.commits("notes"), ["r-1", "r-3", "r-4"]);
+    running.stop().await;
+}
+
+/// A phase that dies itself, as when memory runs out: what it had started went on with the lock of the repository in its
+/// hands, and the retry waited for it.
+#[tokio::test]
+async fn what_a_dead_phase_has_started_dies_with_it() {
+    let script = "[ -e \"$DIR/pid\" ] || { sleep 600 > /dev/null 2>&1 & echo $! > \"$DIR/pid\"; kill -9 $$; }\n\
+                  exec \"$REAL\"";
+    let forge = Forge::scripted(script).await;
+    let running = forge.start().await;
+    let view = forge.ended(forge.submit(request("r-1", "notes")).await).await;
+    assert_eq!((view.state, view.attempt), (State::Done, 2), "{:?}", view.errors);
+    assert!(view.errors[0].error.contains("SIGKILL"), "{:?}", view.errors);
+    let pid: u32 = std::fs::read_to_string(forge.path("pid")).unwrap().trim().parse().unwrap();
+    assert!(!is_alive(pid), "the attempt ended before what it had started");
+    running.stop().await;
+}
+
 /// Both are decided where the job is accepted: looking first and submitting then would let two through.
 #[tokio::test]
 async fn requests_that_come_at_once_are_one_by_id_and_by_content() {

@@ -1,7 +1,5 @@
 //! What a service can be asked for beyond its entities.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::names;
@@ -15,18 +13,24 @@ const TAKEN: [&str; 3] = ["api", "health", "assets"];
 
 /// Reads endpoints about these entities.
 pub(super) fn read(list: &[At<'_>], entities: &[Entity]) -> Result<Vec<Endpoint>, Wrong> {
-    let mut known = BTreeSet::new();
-    let mut found = Vec::new();
+    let mut found: Vec<Endpoint> = Vec::new();
     for at in list {
         let endpoint = one(at, entities)?;
-        let way = (endpoint.method == Method::Get, endpoint.path.clone());
-        if !known.insert(way) {
-            return at
-                .wrong(format!("there is another endpoint at `{}`: choose another path", endpoint.path));
+        if let Some(other) = found.iter().find(|other| meet(other, &endpoint)) {
+            let (path, other) = (&endpoint.path, &other.path);
+            return at.wrong(format!("`{path}` and `{other}` can be the same address: choose another path"));
         }
         found.push(endpoint);
     }
     Ok(found)
+}
+
+/// Whether one address fits both.
+fn meet(one: &Endpoint, other: &Endpoint) -> bool {
+    let parts = |endpoint: &Endpoint| endpoint.path.split('/').map(str::to_owned).collect::<Vec<_>>();
+    let (first, second) = (parts(one), parts(other));
+    let fits = |(first, second): (&String, &String)| first == second || first == "{id}" || second == "{id}";
+    one.method == other.method && first.len() == second.len() && first.iter().zip(&second).all(fits)
 }
 
 fn one(at: &At<'_>, entities: &[Entity]) -> Result<Endpoint, Wrong> {
@@ -100,7 +104,7 @@ fn values(at: &At<'_>, entity: &Entity) -> Result<serde_json::Map<String, Value>
         match field.r#type {
             Type::Text => {
                 let text = place.text()?;
-                let most = field.max_length.unwrap_or(1_000) as usize;
+                let most = field.longest() as usize;
                 if text.chars().count() > most {
                     return place
                         .wrong(format!("is longer than the {most} characters that the field may have"));

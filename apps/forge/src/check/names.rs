@@ -55,6 +55,9 @@ pub(super) fn owner(at: &At<'_>) -> Result<String, Wrong> {
     let owner = plain(at, OWNER, "letters, digits, dots, dashes, underscores and @", |letter| {
         letter.is_ascii_alphanumeric() || "._-@".contains(letter)
     })?;
+    if !owner.starts_with(|letter: char| letter.is_ascii_alphanumeric()) {
+        return at.wrong(format!("`{owner}` begins with a sign: begin with a letter or a digit"));
+    }
     Ok(owner.to_owned())
 }
 

@@ -36,7 +36,7 @@ fn walk(
             return Err(Wrong {
                 place: format!("entities[{at}].fields[{number}].to"),
                 what: format!(
-                    "{ring} is a ring, in which nothing can be created first: leave one reference out"
+                    "{ring} is a ring of references, in which none stands at the beginning: leave one out"
                 ),
             });
         }

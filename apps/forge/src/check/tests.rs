@@ -128,6 +128,9 @@ fn path_tricks_and_strange_letters_are_refused() {
         let error = with("/endpoints/0/path", json!(bad));
         assert!(error.starts_with("endpoints[0].path: "), "{bad}: {error}");
     }
+    for bad in ["..", "-x", "@"] {
+        assert!(with("/owner", json!(bad)).starts_with("owner: "), "{bad}");
+    }
     assert!(with("/address", json!("300.1.1.1")).starts_with("address: `300.1.1.1` is no address"));
 }
 
@@ -158,5 +161,14 @@ fn types_and_values_are_looked_at() {
         with("/endpoints/1/entity", json!("nobody")).starts_with("endpoints[1].entity: there is no entity")
     );
     assert!(with("/make", json!({})).starts_with("make: asks for nothing"));
+    let endpoint =
+        |path: &str| json!({"method": "POST", "path": path, "entity": "invoice", "set": {"open": true}});
+    let error = with("/endpoints", json!([endpoint("/a/{id}/7"), endpoint("/a/b"), endpoint("/a/5/{id}")]));
+    assert!(error.contains("/a/b"), "an id is missing in it: {error}");
+    let error = with("/endpoints", json!([endpoint("/a/{id}/7"), endpoint("/a/5/{id}")]));
+    assert_eq!(
+        error,
+        "endpoints[1]: `/a/5/{id}` and `/a/{id}/7` can be the same address: choose another path"
+    );
     assert!(with("/entities/1/name", json!("customer")).contains("two entities called `customer`"));
 }

@@ -49,12 +49,40 @@ impl Zone {
             Err(error) => return Err(self.broken(&format!("cannot be read: {error}"))),
         };
         let mut content = self.parsed(&text)?;
+        self.refuse_the_operators(&content, &record.service)?;
         let published = record.mark.after(content.mark(&record.service).as_ref())?;
         if published == Published::Changed {
             content.put(record);
             self.replace(&content.lines)?;
         }
         Ok((published, content.serial))
+    }
+
+    /// Whether a service may have its name here, as far as is known before it is published.
+    pub(crate) fn allows(&self, service: &str) -> Result<(), Fault> {
+        match std::fs::read_to_string(&self.path) {
+            Ok(text) => self.refuse_the_operators(&self.parsed(&text)?, service),
+            Err(_) => self.refuse_the_operators(&self.parsed(&self.fresh())?, service),
+        }
+    }
+
+    /// A name that the operator has given away is not a service's: it would lead astray, and beside some records nothing may
+    /// stand.
+    fn refuse_the_operators(&self, content: &Content, service: &str) -> Result<(), Fault> {
+        let whole = format!("{service}.{}", self.origin);
+        let (before, behind) = (&content.lines[..content.own.start], &content.lines[content.own.end..]);
+        // A line that begins with a space belongs to the name before it.
+        let names = before.iter().chain(behind).filter_map(|line| line.split([' ', '\t', ';']).next());
+        let taken = |name: &str| name.eq_ignore_ascii_case(service) || name.eq_ignore_ascii_case(&whole);
+        match names.into_iter().any(taken) {
+            true => {
+                let text = format!(
+                    "the name `{service}` stands in the zone already: choose another for the service"
+                );
+                Err(Fault::new(Class::Validation, text))
+            }
+            false => Ok(()),
+        }
     }
 
     /// An empty zone.
@@ -189,6 +217,15 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("mail IN A 192.0.2.2 ; mine\n"));
         judged(&path);
+        for name in ["ns", "mail"] {
+            assert_eq!(zone.allows(name).unwrap_err().class, Class::Validation);
+            assert!(
+                zone.publish(&record(name, "r-3", 1))
+                    .unwrap_err()
+                    .text
+                    .contains("stands in the zone already")
+            );
+        }
         std::fs::write(&path, "nothing of a zone\n").unwrap();
         assert!(zone.publish(&record("shop", "r-2", 2)).unwrap_err().text.contains("; forge: begin"));
     }

@@ -6,9 +6,6 @@ use std::fmt::Write as _;
 use super::Files;
 use crate::request::{Endpoint, Field, Method, Request, Storage, Type};
 
-/// The longest text of a field that does not say.
-const TEXT: u32 = 1_000;
-
 const CODE: [(&str, &str); 5] = [
     ("api/src/main.rs", include_str!("../../templates/api/main.rs")),
     ("api/src/http.rs", include_str!("../../templates/api/http.rs")),
@@ -73,7 +70,7 @@ fn field_of(field: &Field) -> String {
         field.name,
         field.required,
         field.unique,
-        field.max_length.unwrap_or(TEXT),
+        field.longest(),
         field.to.as_deref().unwrap_or_default(),
     )
 }

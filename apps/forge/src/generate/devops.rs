@@ -20,7 +20,7 @@ ENTRYPOINT ["/usr/local/bin/{{service}}"]
 "#;
 
 const COMPOSE: &str = r#"services:
-  {{service}}:
+  "{{service}}":
     build: .
     restart: unless-stopped
     read_only: true
@@ -51,22 +51,22 @@ jobs:
 const DEPLOYMENT: &str = r#"apiVersion: apps/v1
 kind: Deployment
 metadata:
-  name: {{service}}
-  labels: {app: {{service}}}
+  name: "{{service}}"
+  labels: {app: "{{service}}"}
 spec:
   replicas: {{replicas}}
   selector:
-    matchLabels: {app: {{service}}}
+    matchLabels: {app: "{{service}}"}
   strategy: {type: Recreate}
   template:
     metadata:
-      labels: {app: {{service}}}
+      labels: {app: "{{service}}"}
     spec:
       automountServiceAccountToken: false
       securityContext: {runAsNonRoot: true, runAsUser: 10001, fsGroup: 10001}
       containers:
-        - name: {{service}}
-          image: {{service}}:latest
+        - name: "{{service}}"
+          image: "{{service}}:latest"
           ports:
             - containerPort: {{port}}
           readinessProbe:
@@ -90,9 +90,9 @@ spec:
 const SERVICE: &str = r#"apiVersion: v1
 kind: Service
 metadata:
-  name: {{service}}
+  name: "{{service}}"
 spec:
-  selector: {app: {{service}}}
+  selector: {app: "{{service}}"}
   ports:
     - port: 80
       targetPort: {{port}}
@@ -101,7 +101,7 @@ spec:
 const CLAIM: &str = r#"apiVersion: v1
 kind: PersistentVolumeClaim
 metadata:
-  name: {{service}}-data
+  name: "{{service}}-data"
 spec:
   accessModes: [ReadWriteOnce]
   resources:
@@ -111,7 +111,7 @@ spec:
 pub(super) fn files(request: &Request) -> Files {
     let (port, replicas) = (request.port.to_string(), request.replicas.to_string());
     let volume = match request.storage {
-        Storage::File => format!("persistentVolumeClaim: {{claimName: {}-data}}", request.service),
+        Storage::File => format!("persistentVolumeClaim: {{claimName: \"{}-data\"}}", request.service),
         Storage::Memory => "emptyDir: {}".to_owned(),
     };
     let values = [
@@ -160,6 +160,19 @@ mod tests {
             if path == "compose.yaml" {
                 let port = documents[0]["services"]["shop"]["ports"][0].as_str();
                 assert_eq!(port, Some("127.0.0.1:8080:8080"));
+            }
+        }
+    }
+
+    /// `no` is a boolean for a cluster, unless it is quoted.
+    #[test]
+    fn the_name_of_a_service_is_text_wherever_it_stands_alone() {
+        for (path, text) in files(&crate::sample::request("no")) {
+            let text = String::from_utf8(text).unwrap();
+            for line in text.lines().filter(|_| path.ends_with(".yaml")) {
+                let bare =
+                    line.split([' ', '{', '}', ':', ',']).any(|word| word == "no" || word == "no-data");
+                assert!(!bare, "{path}: {line}");
             }
         }
     }

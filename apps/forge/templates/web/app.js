@@ -71,7 +71,7 @@ async function show(entity) {
     remove.addEventListener('click', () =>
       act(() => ask('DELETE', `/api/${entity.name}/${item.id}`), entity, 'Deleted.'),
     );
-    return make('tr', {}, ...names.map((name) => make('td', {}, String(item[name] ?? ''))), make('td', {}, remove));
+    return make('tr', {}, ...names.map((name) => make('td', {}, Object.hasOwn(item, name) ? String(item[name] ?? '') : '')), make('td', {}, remove));
   });
   const more = next === null ? '' : make('p', {}, 'Only the first are shown.');
   main.replaceChildren(form(entity), make('table', {}, make('thead', {}, head), make('tbody', {}, ...rows)), more);

@@ -120,10 +120,15 @@ fn submit(client: &Client, file: &Path, watch: bool, json: bool) -> anyhow::Resu
         show::json(&accepted);
         return Ok(ExitCode::SUCCESS);
     }
-    let before = if accepted["existing"] == true { " It was there already." } else { "" };
+    let before = match (accepted["existing"] == true, accepted["differs"] == true) {
+        (_, true) => " It was there already, with another content: hand this one in under another id.",
+        (true, false) => " It was there already.",
+        (false, false) => "",
+    };
     let (job, id) = (field(&accepted, "job"), field(&accepted, "request"));
     show::line(format!("{job}  {} {id}, {}.{before}", field(&accepted, "status"), place(&accepted)));
-    if watch { follow(client, &job) } else { Ok(ExitCode::SUCCESS) }
+    // One that was cleared after its end can be watched no more.
+    if watch && accepted["status"] != "Forgotten" { follow(client, &job) } else { Ok(ExitCode::SUCCESS) }
 }
 
 fn look(client: &Client, id: &str) -> anyhow::Result<Value> {

@@ -29,8 +29,8 @@ pub(super) fn read(layers: &Layers) -> anyhow::Result<Settings> {
             let slots = text.parse().ok().filter(|slots| (1..=SLOTS).contains(slots));
             slots.ok_or_else(|| format!("`{text}` is not a number of slots: use 1 to {SLOTS}"))
         })?,
-        timeout: layers.parsed("forge_timeout", span::parse)?,
-        retry: layers.parsed("forge_retry", span::parse)?,
+        timeout: layers.parsed("forge_timeout", some_time)?,
+        retry: layers.parsed("forge_retry", some_time)?,
         origin: layers.parsed("forge_zone", origin)?,
         address: layers.parsed("forge_address", |text| {
             text.parse().map_err(|_| format!("`{text}` is no address: write it as 192.0.2.7 or 2001:db8::7"))
@@ -61,6 +61,14 @@ fn order(layers: &Layers) -> anyhow::Result<Order> {
         "global" => Ok(Order::Global(leader.clone())),
         _ => Err(format!("`{text}` is no order: use per_service or global")),
     })
+}
+
+/// A span that is not empty: nothing is done in no time.
+fn some_time(text: &str) -> Result<Duration, String> {
+    match span::parse(text)? {
+        Duration::ZERO => Err(format!("`{text}` is no time at all: use 1s or more")),
+        span => Ok(span),
+    }
 }
 
 fn millis(text: &str, least: u64, most: u64) -> Result<Duration, String> {
@@ -98,6 +106,7 @@ mod tests {
         let bad = [
             ("forge_order", "fifo", "per_service or global"),
             ("forge_slots", "0", "use 1 to"),
+            ("forge_timeout", "0s", "no time at all"),
             ("forge_timeout", "15", "a unit"),
             ("forge_zone", "../x", "is no zone"),
             ("forge_address", "here", "is no address"),
