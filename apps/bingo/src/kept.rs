@@ -99,11 +99,6 @@ impl Runs {
         self.results.is_empty()
     }
 
-    /// Which runs they are; nothing if there are none.
-    pub(crate) fn extent(&self) -> Option<Extent> {
-        extent(&self.spans)
-    }
-
     /// Each run's index and results.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &[TeamResult])> {
         let indices = self.spans.iter().flat_map(|&(first, many)| first..first + many);
@@ -177,12 +172,11 @@ pub fn decode_runs(bytes: &[u8]) -> Result<Runs, KeepFault> {
 /// Which runs the bytes keep, without looking at what became of them.
 pub(crate) fn extent_of(bytes: &[u8]) -> Result<Option<Extent>, KeepFault> {
     let mut bytes = bytes;
-    take_spans(&mut bytes).map(|(_, spans)| extent(&spans))
-}
-
-fn extent(spans: &[(u64, u64)]) -> Option<Extent> {
-    let (&(first, _), &(last, many)) = spans.first().zip(spans.last())?;
-    Some(Extent { first, end: last + many, runs: spans.iter().map(|(_, many)| many).sum() })
+    let (_, spans) = take_spans(&mut bytes)?;
+    Ok(spans.first().zip(spans.last()).map(|(&(first, _), &(last, many))| {
+        let runs = spans.iter().map(|(_, many)| many).sum();
+        Extent { first, end: last + many, runs }
+    }))
 }
 
 /// The beginning of a block: how many teams, and which runs.
@@ -308,13 +302,13 @@ mod tests {
     #[test]
     fn which_runs_there_are_is_known_without_unpacking_them() {
         let mut runs = Runs::new(1);
-        assert_eq!((runs.extent(), extent_of(&encode_runs(&runs))), (None, Ok(None)));
+        assert_eq!(extent_of(&encode_runs(&runs)), Ok(None));
         for index in [3, 4, 9] {
             runs.push(&Run { index, teams: vec![TeamRun::default()] }).unwrap();
         }
         let bytes = encode_runs(&runs);
         let extent = Some(Extent { first: 3, end: 10, runs: 3 });
-        assert_eq!((runs.extent(), extent_of(&bytes)), (extent, Ok(extent)));
+        assert_eq!(extent_of(&bytes), Ok(extent));
         assert!(extent_of(&bytes[..4]).is_err(), "it ends too early");
     }
 }

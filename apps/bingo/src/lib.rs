@@ -39,4 +39,6 @@ pub use shipped::{Shipped, shipped};
 pub use strategies::{StrategyKind, StrategyParam, all as strategies};
 pub use timeline::{Happening, Moment, TeamTimeline, Timeline};
 pub use view::{Comparison, Export, Format, Listed, Measure, Status, StatusWord, TeamComparison, compare};
-pub use work::{Bingo, Failure, Order, Progress, Results, Settings, Unfit, Verdict, run_here, runs_of};
+pub use work::{
+    Bingo, Failure, Order, Progress, Results, Settings, Unfit, Verdict, check, run_here, runs_of,
+};

@@ -13,9 +13,10 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::scenario::Given;
 use crate::view::{Comparison, Format, Listed, Status, compare};
-use crate::work::{Bingo, Order, Unfit, runs_of};
-use crate::{Fault, Plan, Shipped, read, shipped};
+use crate::work::{Bingo, Order, runs_of, startable};
+use crate::{Fault, Plan, Shipped, Timeline, read, shipped};
 
 /// The page and its files.
 const FILES: &[File] = &[
@@ -96,7 +97,8 @@ async fn sample(Path(name): Path<String>) -> Answer<ScenarioText> {
 #[serde(deny_unknown_fields)]
 struct ToCheck {
     /// The scenario: the text of the file, or its JSON.
-    scenario: Value,
+    #[schema(value_type = Value)]
+    scenario: Given,
 }
 
 /// What a look at a scenario found.
@@ -136,7 +138,7 @@ struct CheckedTeam {
 #[utoipa::path(post, path = "/api/v1/bingo/check", tag = "bingo", request_body = ToCheck,
     security(("token" = ["read"])), responses((status = 200, body = Checked), Problems))]
 async fn check(Said(ToCheck { scenario }): Said<ToCheck>) -> Answer<Checked> {
-    let checked = match read(&text_of(scenario)) {
+    let checked = match scenario.read().and_then(startable) {
         Ok(scenario) => {
             let plan = Plan::new(&scenario);
             let teams = plan.teams().iter().map(|team| CheckedTeam {
@@ -168,20 +170,13 @@ async fn check(Said(ToCheck { scenario }): Said<ToCheck>) -> Answer<Checked> {
     Ok(Json(checked))
 }
 
-/// The text of a file, however it was sent.
-fn text_of(scenario: Value) -> String {
-    match scenario {
-        Value::String(text) => text,
-        other => other.to_string(),
-    }
-}
-
 /// A batch to be started.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ToStart {
     /// The scenario: the text of the file, or its JSON.
-    scenario: Value,
+    #[schema(value_type = Value)]
+    scenario: Given,
     /// How many runs.
     #[schema(value_type = u64, minimum = 1)]
     runs: serde_json::Number,
@@ -208,13 +203,11 @@ async fn start(State(bingo): State<Bingo>, caller: Caller, Said(said): Said<ToSt
     let owner = owner.map(Name::new).transpose().map_err(|bad| Problem::bad("bad_name", bad.to_string()))?;
     let owner = caller.owner(owner)?;
     let runs = runs_of(&runs.to_string()).map_err(|bad| Problem::bad("invalid", bad))?;
-    let order = Order::new(name.as_deref(), &text_of(scenario), runs, &seed).map_err(|unfit| {
-        let detail = match unfit {
-            Unfit::Scenario(faults) => format!("the scenario has faults:\n{faults}"),
-            Unfit::Order(why) => why,
-        };
-        Problem::bad("invalid", detail)
-    })?;
+    let scenario = scenario
+        .read()
+        .map_err(|faults| Problem::bad("invalid", format!("the scenario has faults:\n{faults}")))?;
+    let order = Order::of(name.as_deref(), scenario, runs, &seed)
+        .map_err(|fault| Problem::bad("invalid", fault.to_string()))?;
     let handle = bingo.start(order, owner.as_deref()).await?;
     Ok(Json(Started { batch: handle.id.to_string() }))
 }
@@ -264,7 +257,7 @@ async fn scenario(
     security(("token" = ["read"])), responses((status = 200, body = Object), Problems))]
 async fn results(State(bingo): State<Bingo>, caller: Caller, Path(id): Path<String>) -> Answer<Value> {
     let id = known(&bingo, &caller, &id).await?;
-    json(&bingo.results(id).await?.shown())
+    json(&bingo.results(id).await?)
 }
 
 /// How the runs are wanted.
@@ -306,11 +299,11 @@ async fn timeline(
     State(bingo): State<Bingo>,
     caller: Caller,
     Path((id, run)): Path<(String, String)>,
-) -> Answer<Value> {
+) -> Answer<Timeline> {
     let id = known(&bingo, &caller, &id).await?;
     let run =
         run.parse().map_err(|_| Problem::bad("invalid", format!("run: `{run}` is no number of a run")))?;
-    json(&bingo.timeline(id, run).await?)
+    Ok(Json(bingo.timeline(id, run).await?))
 }
 
 /// Which two.

@@ -50,30 +50,32 @@ impl Counts {
         0
     }
 
-    pub(super) fn figures(&self) -> Figures {
+    /// Nothing if nothing was counted.
+    pub(super) fn figures(&self) -> Option<Figures> {
         let present = self.histogram();
+        let (&(min, _), &(max, _)) = present.first().zip(present.last())?;
         let all: u64 = present.iter().map(|(_, count)| count).sum();
         let sum: u128 = present.iter().map(|(value, count)| u128::from(*value) * u128::from(*count)).sum();
         let squares = present.iter().map(|(value, count)| u128::from(*value).pow(2) * u128::from(*count));
-        let mean = if all == 0 { 0.0 } else { sum as f64 / all as f64 };
+        let mean = sum as f64 / all as f64;
         // n·Σv² − (Σv)² over n·(n − 1), whole until the division.
         let n = u128::from(all);
         let spread = (n * squares.sum::<u128>()).saturating_sub(sum * sum);
         let sd = if all < 2 { 0.0 } else { (spread as f64 / (n * (n - 1)) as f64).sqrt() };
-        let margin = if all == 0 { 0.0 } else { WITHIN_95 * sd / (all as f64).sqrt() };
+        let margin = WITHIN_95 * sd / (all as f64).sqrt();
         let percentile = |percent| self.percentile(percent, all);
-        Figures {
+        Some(Figures {
             mean,
             sd,
-            min: present.first().map_or(0, |(value, _)| *value),
-            max: present.last().map_or(0, |(value, _)| *value),
+            min,
+            max,
             p5: percentile(5),
             p25: percentile(25),
             p50: percentile(50),
             p75: percentile(75),
             p95: percentile(95),
-            ci95: Interval { low: mean - margin, high: mean + margin },
-        }
+            ci95: (all > 1).then_some(Interval { low: mean - margin, high: mean + margin }),
+        })
     }
 }
 
@@ -92,18 +94,21 @@ mod tests {
         for value in [2, 4, 4, 4, 5, 5, 7, 9] {
             counts.add(value);
         }
-        let figures = counts.figures();
+        let figures = counts.figures().unwrap();
         assert_eq!((figures.mean, figures.min, figures.max), (5.0, 2, 9));
         assert_eq!(figures.sd, (32.0_f64 / 7.0).sqrt());
         assert_eq!([figures.p5, figures.p25, figures.p50, figures.p75, figures.p95], [2, 4, 4, 5, 9]);
         let margin = WITHIN_95 * (32.0_f64 / 7.0 / 8.0).sqrt();
-        assert!((figures.ci95.high - 5.0 - margin).abs() < 1e-12);
+        assert!((figures.ci95.unwrap().high - 5.0 - margin).abs() < 1e-12);
         assert_eq!(counts.histogram(), [(2, 1), (4, 3), (5, 2), (7, 1), (9, 1)]);
     }
 
     #[test]
-    fn nothing_counted_is_no_trouble() {
-        let figures = Counts::up_to(3).figures();
-        assert_eq!((figures.mean, figures.sd, figures.p50), (0.0, 0.0, 0));
+    fn nothing_counted_has_no_figures_and_one_number_no_interval() {
+        let mut counts = Counts::up_to(3);
+        assert_eq!(counts.figures(), None);
+        counts.add(2);
+        let figures = counts.figures().unwrap();
+        assert_eq!((figures.mean, figures.p50, figures.ci95), (2.0, 2, None));
     }
 }

@@ -7,6 +7,7 @@ mod times;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use summary::{Bare, TeamFigures};
 pub use summary::{Figures, Interval, Summary, TeamSummary, TileSummary, TimeFigures, Wins};
 
 use crate::plan::Plan;
@@ -69,24 +70,22 @@ impl Aggregate {
 
     /// The figures, with the names of the plan.
     pub fn summary(&self, plan: &Plan) -> Summary {
-        let teams = self.teams.iter().zip(plan.teams()).map(|(team, info)| TeamSummary {
-            key: info.key.clone(),
-            name: info.name.clone(),
-            strategy: info.strategy.clone(),
+        self.bare().named(plan)
+    }
+
+    /// The figures alone.
+    pub(crate) fn bare(&self) -> Bare {
+        let times = |all: &[Times]| all.iter().map(|times| times.figures(self.runs)).collect();
+        let teams = self.teams.iter().map(|team| TeamFigures {
             points: team.points.figures(),
             tiles: team.tiles.figures(),
             row_reached: team.row_reached.figures(),
             wins: wins(&team.wins, self.runs),
             histogram: team.points.histogram(),
-            rows: team.rows.iter().map(|times| times.figures(self.runs)).collect(),
-            tile_times: team
-                .tile_times
-                .iter()
-                .zip(plan.tiles())
-                .map(|(times, tile)| TileSummary { tile: tile.clone(), times: times.figures(self.runs) })
-                .collect(),
+            rows: times(&team.rows),
+            tile_times: times(&team.tile_times),
         });
-        Summary { scenario: plan.name().to_owned(), runs: self.runs, teams: teams.collect() }
+        Bare { runs: self.runs, teams: teams.collect() }
     }
 }
 
@@ -118,17 +117,17 @@ impl TeamAggregate {
     }
 }
 
-/// Shares of wins over all runs, with the interval of Wilson, which behaves near 0 and 1.
-fn wins(counts: &Counts, runs: u64) -> Wins {
+/// Shares of wins over all runs, with the interval of Wilson, which behaves near 0 and 1. Nothing without a run.
+fn wins(counts: &Counts, runs: u64) -> Option<Wins> {
+    if runs == 0 {
+        return None;
+    }
     let counts = counts.histogram();
     let won = || counts.iter().filter(|(tied, _)| *tied > 0);
     // From 0, because the sum of nothing is -0.
     let shares: f64 = won().fold(0.0, |sum, (tied, count)| sum + *count as f64 / f64::from(*tied));
     let alone: u64 = won().filter(|(tied, _)| *tied == 1).map(|(_, count)| count).sum();
     let shared: u64 = won().filter(|(tied, _)| *tied > 1).map(|(_, count)| count).sum();
-    if runs == 0 {
-        return Wins { rate: 0.0, ci95: Interval { low: 0.0, high: 1.0 }, alone, shared };
-    }
     let n = runs as f64;
     let rate = shares / n;
     let z = WITHIN_95 * WITHIN_95;
@@ -137,5 +136,5 @@ fn wins(counts: &Counts, runs: u64) -> Wins {
     // At 0 and 1 the interval ends exactly there; rounding must not say otherwise.
     let ci95 =
         Interval { low: (centre - margin).max(0.0).min(rate), high: (centre + margin).min(1.0).max(rate) };
-    Wins { rate, ci95, alone, shared }
+    Some(Wins { rate, ci95, alone, shared })
 }

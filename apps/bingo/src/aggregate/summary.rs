@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::TileInfo;
+use crate::plan::{Plan, TileInfo};
 
 /// The figures of many runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,7 +15,50 @@ pub struct Summary {
     pub teams: Vec<TeamSummary>,
 }
 
-/// The figures of one team.
+/// The same figures without a name in them: however long names are, it does not grow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Bare {
+    pub(crate) runs: u64,
+    /// In the order of the file.
+    pub(crate) teams: Vec<TeamFigures>,
+}
+
+/// The fields of [`TeamSummary`] that are no names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TeamFigures {
+    pub(crate) points: Option<Figures>,
+    pub(crate) tiles: Option<Figures>,
+    pub(crate) row_reached: Option<Figures>,
+    pub(crate) wins: Option<Wins>,
+    pub(crate) histogram: Vec<(u32, u64)>,
+    pub(crate) rows: Vec<TimeFigures>,
+    pub(crate) tile_times: Vec<TimeFigures>,
+}
+
+impl Bare {
+    /// With the names of the plan whose runs these are.
+    pub(crate) fn named(self, plan: &Plan) -> Summary {
+        let tile_times = |times: Vec<TimeFigures>| {
+            let named = plan.tiles().iter().cloned().zip(times);
+            named.map(|(tile, times)| TileSummary { tile, times }).collect()
+        };
+        let teams = self.teams.into_iter().zip(plan.teams()).map(|(team, info)| TeamSummary {
+            key: info.key.clone(),
+            name: info.name.clone(),
+            strategy: info.strategy.clone(),
+            points: team.points,
+            tiles: team.tiles,
+            row_reached: team.row_reached,
+            wins: team.wins,
+            histogram: team.histogram,
+            rows: team.rows,
+            tile_times: tile_times(team.tile_times),
+        });
+        Summary { scenario: plan.name().to_owned(), runs: self.runs, teams: teams.collect() }
+    }
+}
+
+/// The figures of one team. Without a single run, there are none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TeamSummary {
     /// The team's key.
@@ -25,13 +68,13 @@ pub struct TeamSummary {
     /// The team's strategy.
     pub strategy: String,
     /// Points at the end.
-    pub points: Figures,
+    pub points: Option<Figures>,
     /// Complete tiles at the end.
-    pub tiles: Figures,
+    pub tiles: Option<Figures>,
     /// The last row that was unlocked, from 0.
-    pub row_reached: Figures,
+    pub row_reached: Option<Figures>,
     /// How often it won.
-    pub wins: Wins,
+    pub wins: Option<Wins>,
     /// How often it ended with how many points.
     pub histogram: Vec<(u32, u64)>,
     /// For each row how often it was unlocked, and when.
@@ -66,8 +109,8 @@ pub struct Figures {
     pub p50: u32,
     pub p75: u32,
     pub p95: u32,
-    /// Where the true mean lies with 95 % confidence.
-    pub ci95: Interval,
+    /// Where the true mean lies with 95 % confidence, which one run alone cannot tell.
+    pub ci95: Option<Interval>,
 }
 
 /// From low to high.
@@ -95,8 +138,8 @@ pub struct Wins {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "percentiles are named by their rank")]
 pub struct TimeFigures {
-    /// The share of runs in which it happened at all.
-    pub share: f64,
+    /// The share of runs in which it happened at all; nothing without a run.
+    pub share: Option<f64>,
     /// The mean second, over those runs.
     pub mean: Option<f64>,
     pub min: Option<u32>,

@@ -107,7 +107,7 @@ impl Times {
 
     /// Of so many runs.
     pub(super) fn figures(&self, runs: u64) -> TimeFigures {
-        let share = if runs == 0 { 0.0 } else { self.count as f64 / runs as f64 };
+        let share = (runs > 0).then(|| self.count as f64 / runs as f64);
         if self.count == 0 {
             return TimeFigures { share, ..TimeFigures::default() };
         }
@@ -159,7 +159,7 @@ mod tests {
         let figures = forward.figures(14);
         assert_eq!(
             (figures.share, figures.min, figures.p50, figures.max),
-            (0.5, Some(3), Some(71), Some(900_000))
+            (Some(0.5), Some(3), Some(71), Some(900_000))
         );
     }
 }

@@ -10,7 +10,7 @@ import { describe } from '/assets/kit/say.js';
 import { table } from '/assets/kit/table.js';
 import { ago, span } from '/assets/kit/time.js';
 import { pointsCharts, rowsChart, winChart } from './charts.js';
-import { batchState, decimal, eventTime, isOver, percent, teamName } from './words.js';
+import { NOTHING, batchState, decimal, eventTime, isOver, percent, teamName } from './words.js';
 
 export function batch({ element, actions, api, id }) {
   const progress = part(h('section.card'));
@@ -143,7 +143,7 @@ function teamsTable(teams) {
       { title: 'Strategy', value: ({ strategy }) => strategy },
       number('Wins', ({ wins }) => percent(wins.rate)),
       number('Points', ({ points }) => decimal(points.mean)),
-      number('± 95 %', ({ points }) => decimal((points.ci95.high - points.ci95.low) / 2)),
+      number('± 95 %', ({ points: { ci95 } }) => (ci95 ? decimal((ci95.high - ci95.low) / 2) : NOTHING)),
       number('Spread', ({ points }) => decimal(points.sd)),
       number('Least', ({ points }) => points.min),
       number('5 %', ({ points }) => points.p5),

@@ -9,6 +9,8 @@ import { ago, span } from '/assets/kit/time.js';
 import { mayAct } from '/assets/app/session.js';
 import { batchState, isOver } from './words.js';
 
+const EMPTY_PAGES = 20;
+
 export function batches({ element, actions, api }) {
   const chosen = [];
   const compare = h('button', { type: 'button', disabled: true }, 'Compare two');
@@ -46,7 +48,9 @@ export function batches({ element, actions, api }) {
     async () => {
       const rows = [];
       let cursor;
-      for (let page = 0; page < pages && cursor !== null; page += 1) {
+      // A page passes over a bounded number of other batches; an empty one is not the end.
+      const goesOn = (page) => cursor !== null && (page < pages || (rows.length === 0 && page < EMPTY_PAGES));
+      for (let page = 0; goesOn(page); page += 1) {
         const { batches, next } = await api.get('/bingo/batches', { cursor });
         rows.push(...batches);
         cursor = next;

@@ -6,7 +6,7 @@ import { empty, link, notice } from '/assets/kit/parts.js';
 import { describe } from '/assets/kit/say.js';
 import { state } from '/assets/kit/state.js';
 import { table } from '/assets/kit/table.js';
-import { decimal, percent, teamName } from './words.js';
+import { NOTHING, decimal, percent, teamName } from './words.js';
 
 // What is compared, how it is shown, and what a reader counts from: rows begin with the first.
 const MEASURES = [
@@ -53,6 +53,7 @@ function differences(teams) {
     const text = shown(Math.abs(value));
     return Number.parseFloat(text) === 0 ? text : `${value > 0 ? '+' : '−'}${text}`;
   };
+  const known = (value, shown) => (value === null ? NOTHING : shown(value));
   const number = (title, value) => ({ title, kind: 'num', value });
   const list = table({
     caption: 'Differences, team by team',
@@ -62,15 +63,17 @@ function differences(teams) {
     columns: [
       { title: 'Team', head: true, kind: 'name', value: ({ team }) => team.name, draw: ({ team, index }) => teamName(team, index) },
       { title: 'What', value: ({ title }) => title },
-      number('First', ({ first, from, shown }) => shown(from + first)),
-      number('Second', ({ second, from, shown }) => shown(from + second)),
-      number('Difference', ({ difference, shown }) => signed(shown)(difference)),
-      number('Bounds', ({ low, high, shown }) => `${signed(shown)(low)} to ${signed(shown)(high)}`),
+      number('First', ({ first, from, shown }) => known(first, (value) => shown(from + value))),
+      number('Second', ({ second, from, shown }) => known(second, (value) => shown(from + value))),
+      number('Difference', ({ difference, shown }) => known(difference, signed(shown))),
+      number('Bounds', ({ low, high, shown }) => known(low, () => `${signed(shown)(low)} to ${signed(shown)(high)}`)),
       {
         title: 'Verdict',
         value: ({ clear, difference }) => [clear, difference > 0],
-        draw: ({ clear, difference }) =>
-          clear ? state('done', difference > 0 ? 'the second is higher' : 'the first is higher') : state('waiting', 'may be luck'),
+        draw: ({ clear, difference }) => {
+          if (clear === null) return state('waiting', 'too few runs');
+          return clear ? state('done', difference > 0 ? 'the second is higher' : 'the first is higher') : state('waiting', 'may be luck');
+        },
       },
     ],
   });

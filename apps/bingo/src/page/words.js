@@ -17,6 +17,9 @@ export const batchState = ({ status }) => state(...STATES[status]);
 /** Whether nothing more comes. */
 export const isOver = ({ status }) => !['pending', 'running'].includes(status);
 
+/** What is not known. */
+export const NOTHING = '–';
+
 /** 51.48 % */
 export const percent = (share) => `${(100 * share).toFixed(share > 0.0995 || share === 0 ? 1 : 2)} %`;
 
@@ -25,7 +28,7 @@ export const decimal = (value) => value.toFixed(2);
 
 /** Second 93784 of an event: "1 d 2 h", "26 min", "12 s". */
 export function eventTime(second) {
-  if (second === null || second === undefined) return '–';
+  if (second === null || second === undefined) return NOTHING;
   const parts = [
     [Math.floor(second / 86400), 'd'],
     [Math.floor(second / 3600) % 24, 'h'],

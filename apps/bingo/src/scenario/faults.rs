@@ -46,6 +46,12 @@ impl Faults {
     }
 }
 
+impl From<Fault> for Faults {
+    fn from(fault: Fault) -> Faults {
+        Faults { list: vec![fault], more: 0 }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.place.is_empty() {

@@ -8,6 +8,9 @@ use super::key;
 use super::node::{Node, shown_text};
 use crate::limits::{DECIMAL, NAME_CHARS};
 
+/// Up to here every whole number is a floating-point number of its own: 2⁵³.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// A value and where it stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Field<'n> {
@@ -71,6 +74,8 @@ impl<'n> Field<'n> {
     pub(super) fn whole(&self, range: RangeInclusive<u64>, faults: &mut Faults) -> Option<u64> {
         let value = match self.node {
             Node::Whole(value) => *value,
+            // Other programs write whole numbers so.
+            Node::Real(value) if value.fract() == 0.0 && value.abs() <= EXACT => *value as i128,
             other => return wrong(faults, &self.place, other, "a whole number"),
         };
         let within = u64::try_from(value).ok().filter(|value| range.contains(value));

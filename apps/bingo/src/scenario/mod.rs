@@ -112,6 +112,26 @@ impl<'de> Deserialize<'de> for Scenario {
     }
 }
 
+/// A scenario as somebody sent it: the text of a file, or its JSON. What is said twice is still there, to be told.
+#[derive(Debug)]
+pub(crate) struct Given(Node);
+
+impl Given {
+    /// Reads and checks it.
+    pub(crate) fn read(&self) -> Result<Scenario, Faults> {
+        match &self.0 {
+            Node::Text(text) => read(text),
+            tree => check(tree),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Given {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Given, D::Error> {
+        Node::deserialize(deserializer).map(Given)
+    }
+}
+
 /// Reads and checks a scenario file.
 ///
 /// # Errors

@@ -42,18 +42,18 @@ pub struct TeamComparison {
 /// comparison: with bounds for each of them alone, one of twenty equal ones would be called different.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Measure {
-    /// In the first.
-    pub first: f64,
-    /// In the second.
-    pub second: f64,
+    /// In the first; nothing if it has no run.
+    pub first: Option<f64>,
+    /// In the second; nothing if it has no run.
+    pub second: Option<f64>,
     /// The second less the first.
-    pub difference: f64,
-    /// Lower bound of the difference.
-    pub low: f64,
-    /// Upper bound of the difference.
-    pub high: f64,
-    /// Whether it is more than luck: nothing is not within the bounds.
-    pub clear: bool,
+    pub difference: Option<f64>,
+    /// Lower bound of the difference; nothing with too few runs to tell.
+    pub low: Option<f64>,
+    /// Upper bound of the difference; nothing with too few runs to tell.
+    pub high: Option<f64>,
+    /// Whether it is more than luck: zero is not within the bounds. Nothing with too few runs to tell.
+    pub clear: Option<bool>,
 }
 
 /// A mean and the variance of what it was taken from.
@@ -67,6 +67,10 @@ struct Mean {
 /// Numbers of a team that are compared.
 const MEASURES: usize = 4;
 
+/// Runs that either batch has at least, for bounds to be told: with fewer, neither is their spread known nor their mean
+/// about normal.
+const ENOUGH: f64 = 30.0;
+
 /// How many standard deviations to either side hold all of so many differences in 95 of 100 cases: each is allowed its part
 /// of the five (Bonferroni). The quantile of the normal distribution is that of Hastings, which is off by less than 0.00045.
 fn width(differences: usize) -> f64 {
@@ -78,13 +82,21 @@ fn width(differences: usize) -> f64 {
 }
 
 impl Measure {
-    fn of(first: Mean, second: Mean, width: f64) -> Measure {
-        let difference = second.mean - first.mean;
-        let spread = |mean: Mean| if mean.runs > 0.0 { mean.variance / mean.runs } else { 0.0 };
-        let margin = width * (spread(first) + spread(second)).sqrt();
-        let (low, high) = (difference - margin, difference + margin);
-        let clear = first.runs > 0.0 && second.runs > 0.0 && (low > 0.0 || high < 0.0);
-        Measure { first: first.mean, second: second.mean, difference, low, high, clear }
+    fn of(first: Option<Mean>, second: Option<Mean>, width: f64) -> Measure {
+        let bounds = first.zip(second).filter(|(first, second)| first.runs.min(second.runs) >= ENOUGH);
+        let bounds = bounds.map(|(first, second)| {
+            let difference = second.mean - first.mean;
+            let margin = width * (first.variance / first.runs + second.variance / second.runs).sqrt();
+            (difference - margin, difference + margin)
+        });
+        Measure {
+            first: first.map(|first| first.mean),
+            second: second.map(|second| second.mean),
+            difference: first.zip(second).map(|(first, second)| second.mean - first.mean),
+            low: bounds.map(|(low, _)| low),
+            high: bounds.map(|(_, high)| high),
+            clear: bounds.map(|(low, high)| low > 0.0 || high < 0.0),
+        }
     }
 }
 
@@ -97,17 +109,17 @@ pub fn compare(first: &Results, second: &Results) -> Comparison {
     let width = width(MEASURES * both);
     let teams = ours.iter().filter_map(|one| {
         let other = theirs.iter().find(|other| other.key == one.key)?;
-        let measure = |figures: fn(&TeamSummary) -> &Figures| {
+        let measure = |figures: fn(&TeamSummary) -> &Option<Figures>| {
             let mean = |team: &TeamSummary, runs: f64| {
-                let figures = figures(team);
-                Mean { mean: figures.mean, variance: figures.sd * figures.sd, runs }
+                let figures = figures(team).as_ref()?;
+                Some(Mean { mean: figures.mean, variance: figures.sd * figures.sd, runs })
             };
             Measure::of(mean(one, runs.0), mean(other, runs.1), width)
         };
         // A share of a win lies between 0 and 1, so this is the most that its variance can be.
         let wins = |team: &TeamSummary, runs: f64| {
-            let rate = team.wins.rate;
-            Mean { mean: rate, variance: rate * (1.0 - rate), runs }
+            let rate = team.wins.as_ref()?.rate;
+            Some(Mean { mean: rate, variance: rate * (1.0 - rate), runs })
         };
         Some(TeamComparison {
             key: one.key.clone(),
@@ -137,14 +149,25 @@ mod tests {
 
     #[test]
     fn a_difference_is_clear_when_luck_does_not_explain_it() {
-        let mean = |mean, runs| Mean { mean, variance: 4.0, runs };
+        let mean = |mean, runs| Some(Mean { mean, variance: 4.0, runs });
         let near = Measure::of(mean(10.0, 100.0), mean(10.2, 100.0), width(1));
-        assert!(!near.clear && near.low < 0.0 && near.high > 0.0, "{near:?}");
+        assert!(near.clear == Some(false) && near.low < Some(0.0) && near.high > Some(0.0), "{near:?}");
         let same = Measure::of(mean(10.0, 10_000.0), mean(10.2, 10_000.0), width(1));
-        assert!(same.clear && same.low > 0.0, "{same:?}");
+        assert!(same.clear == Some(true) && same.low > Some(0.0), "{same:?}");
         let margin = 1.96 * (8.0_f64 / 100.0).sqrt();
-        assert!((near.high - 0.2 - margin).abs() < 2e-4, "{near:?}");
-        assert!(!Measure::of(mean(1.0, 0.0), mean(2.0, 100.0), width(1)).clear, "nothing is no sample");
+        assert!((near.high.unwrap() - 0.2 - margin).abs() < 2e-4, "{near:?}");
+    }
+
+    #[test]
+    fn a_few_runs_have_no_bounds_and_none_no_difference() {
+        let mean = |mean, runs| Some(Mean { mean, variance: 0.0, runs });
+        for (first, second) in [(1.0, 1.0), (2.0, 1e6), (1e6, 29.0)] {
+            let few = Measure::of(mean(1.0, first), mean(2.0, second), width(1));
+            assert_eq!((few.difference, few.low, few.high, few.clear), (Some(1.0), None, None, None));
+        }
+        assert_eq!(Measure::of(mean(1.0, 30.0), mean(2.0, 30.0), width(1)).clear, Some(true));
+        let none = Measure::of(None, mean(2.0, 1e6), width(1));
+        assert_eq!((none.first, none.second, none.difference, none.clear), (None, Some(2.0), None, None));
     }
 
     #[test]
@@ -153,8 +176,9 @@ mod tests {
         for (differences, expected) in [(1, 1.959_964), (8, 2.734_369), (40, 3.227_218), (400, 3.836_2)] {
             assert!((width(differences) - expected).abs() < 5e-4, "{differences}: {}", width(differences));
         }
-        let mean = |mean| Mean { mean, variance: 1.0, runs: 2.0 };
-        assert!(Measure::of(mean(0.0), mean(2.5), width(1)).clear);
-        assert!(!Measure::of(mean(0.0), mean(2.5), width(8)).clear, "one of many may be so far off by luck");
+        let mean = |mean| Some(Mean { mean, variance: 15.0, runs: 30.0 });
+        assert_eq!(Measure::of(mean(0.0), mean(2.5), width(1)).clear, Some(true));
+        let one_of_many = Measure::of(mean(0.0), mean(2.5), width(8));
+        assert_eq!(one_of_many.clear, Some(false), "one of many may be so far off by luck");
     }
 }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use turnwise::{BatchId, Engine, Error, Refusal};
+use turnwise::{BatchId, Engine, Error, Filter, JobId, Refusal, State};
 use utoipa::ToSchema;
 
-use crate::work::{Bingo, Entry, Event, piece_of};
+use crate::kept::Extent;
+use crate::work::limits::JOBS_PER_LOOK;
+use crate::work::{Bingo, Event, has_runs, piece_of};
 use crate::{Run, Runs, TeamRun, csv_header, csv_lines, json_lines};
 
 /// How runs are written.
@@ -38,6 +40,15 @@ impl Format {
     }
 }
 
+/// Where some of the runs are: the first, the one behind the last, how many in between, and the job that simulated them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    first: u64,
+    end: u64,
+    runs: u64,
+    job: JobId,
+}
+
 /// The runs of a batch, to be written one part after the other.
 #[derive(Debug)]
 pub struct Export {
@@ -54,11 +65,9 @@ impl Bingo {
     pub async fn export(&self, batch: BatchId, format: Format) -> Result<Export, Error> {
         let results = self.results(batch).await?;
         let event = self.known.event(&self.engine, batch).await?;
-        let pieces = results.index.entries().to_vec();
+        let pieces = pieces(&self.engine, batch).await?;
         // Whoever asks too late should know before the first line.
-        if let Some(first) = pieces.first()
-            && self.engine.rows(vec![first.job()]).await?.is_empty()
-        {
+        if pieces.iter().map(|piece| piece.runs).sum::<u64>() < results.simulated {
             return Err(not_kept(batch));
         }
         let pieces = pieces.into_iter().peekable();
@@ -92,10 +101,33 @@ impl Export {
     }
 
     async fn runs(&self, entry: Entry) -> Result<Runs, Error> {
-        let view = self.engine.job(entry.job()).await?;
+        let view = self.engine.job(entry.job).await?;
         let piece = view.and_then(|view| piece_of(&view).ok().flatten());
         piece.and_then(|piece| piece.runs().ok()).ok_or_else(|| not_kept(self.batch))
     }
+}
+
+/// Looks for the runs of a batch among its jobs, and puts them in order. An index in the results would save the look, but
+/// it would have no bound: a range may be divided any number of times.
+async fn pieces(engine: &Engine, batch: BatchId) -> Result<Vec<Entry>, Error> {
+    let mut pieces = Vec::new();
+    let mut filter = Filter { batch: Some(batch), limit: JOBS_PER_LOOK, ..Filter::default() };
+    loop {
+        let (rows, before) = engine.jobs(filter.clone()).await?;
+        for row in rows.iter().filter(|row| has_runs(row) && row.header.state == State::Done) {
+            let Some(view) = engine.job(row.header.id).await? else { continue };
+            let piece = piece_of(&view).ok().flatten();
+            if let Some(Extent { first, end, runs }) = piece.and_then(|piece| piece.extent) {
+                pieces.push(Entry { first, end, runs, job: view.id });
+            }
+        }
+        match before {
+            Some(before) => filter.before = Some(before),
+            None => break,
+        }
+    }
+    pieces.sort_unstable();
+    Ok(pieces)
 }
 
 /// Two blocks in the order of their runs.

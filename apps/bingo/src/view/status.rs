@@ -1,11 +1,11 @@
 //! Where a batch is in its life.
 
 use serde::{Deserialize, Serialize};
-use turnwise::{BatchId, BatchView, Error, Job as _, JobView, Name, Phase, Refusal, State};
+use turnwise::{BatchId, BatchView, Error, Job as _, JobId, JobView, Name, Phase, Refusal, State};
 use utoipa::ToSchema;
 
-use crate::work::limits::PAGE;
-use crate::work::{Bingo, Finish, Results, Verdict};
+use crate::work::limits::{LOOKED_AT, PAGE};
+use crate::work::{Bingo, Finish, Stored, Verdict};
 
 /// A batch and how far it is.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -93,31 +93,46 @@ impl Bingo {
         self.told(&view, &finish).await
     }
 
-    /// Batches of bingo, newest first, that `sees` lets see. A page looks at a bounded number of batches, so it may hold
-    /// few of them although more follow.
+    /// Batches of bingo, newest first, that `sees` lets see. Those of other applications are passed over, but no more than a
+    /// few thousand: a page may hold few batches although more follow.
     pub async fn list(
         &self,
         before: Option<BatchId>,
         sees: impl Fn(&Name) -> bool + Send,
     ) -> Result<Listed, Error> {
-        let found = self.engine.batches(before, PAGE).await?;
-        let next = found.last().filter(|_| found.len() == PAGE).map(|view| view.batch.id.to_string());
-        let seen: Vec<BatchView> = found.into_iter().filter(|view| sees(&view.batch.owner)).collect();
-        let then = seen.iter().filter_map(|view| Some(view.batch.then?.job)).collect();
-        let finishes = self.engine.rows(then).await?;
         let mut batches = Vec::new();
-        for view in seen {
-            let Some(then) = view.batch.then else { continue };
-            let is_ours =
-                |row: &&turnwise::JobRow| row.header.id == then.job && &*row.line.kind == Finish::KIND;
-            if finishes.iter().find(is_ours).is_none() {
-                continue;
+        let mut before = before;
+        for _ in 0..LOOKED_AT / PAGE {
+            let found = self.engine.batches(before, PAGE).await?;
+            let (is_last, ours) = (found.len() < PAGE, self.finishes(&found).await?);
+            for view in found {
+                if batches.len() == PAGE {
+                    return Ok(Listed { batches, next: before.map(|before| before.to_string()) });
+                }
+                before = Some(view.batch.id);
+                let then = view.batch.then.filter(|then| ours.contains(&then.job));
+                let Some(then) = then.filter(|_| sees(&view.batch.owner)) else { continue };
+                let Some(finish) = self.engine.job(then.job).await? else { continue };
+                match self.told(&view, &finish).await {
+                    Ok(status) => batches.push(status),
+                    // Somebody else made it. It must not hide the others.
+                    Err(Error::Refused(_)) => {}
+                    Err(other) => return Err(other),
+                }
             }
-            if let Some(finish) = self.engine.job(then.job).await? {
-                batches.push(self.told(&view, &finish).await?);
+            if is_last {
+                return Ok(Listed { batches, next: None });
             }
         }
-        Ok(Listed { batches, next })
+        Ok(Listed { batches, next: before.map(|before| before.to_string()) })
+    }
+
+    /// Those jobs that finish one of these batches and belong to bingo.
+    async fn finishes(&self, found: &[BatchView]) -> Result<Vec<JobId>, Error> {
+        let then = found.iter().filter_map(|view| Some(view.batch.then?.job)).collect();
+        let rows = self.engine.rows(then).await?;
+        let ours = rows.into_iter().filter(|row| &*row.line.kind == Finish::KIND);
+        Ok(ours.map(|row| row.header.id).collect())
     }
 
     async fn told(&self, view: &BatchView, finish: &JobView) -> Result<Status, Error> {
@@ -125,7 +140,9 @@ impl Bingo {
         let order = Ordered::deserialize(&finish.payload).map_err(|error| {
             Refusal::Invalid(format!("the order of batch {} is broken: {error}", batch.id))
         })?;
-        let results = finish.result::<Finish>()?;
+        let results = finish.result::<Finish>().map_err(|error| {
+            Refusal::Invalid(format!("the results of batch {} cannot be read: {error}", batch.id))
+        })?;
         let now = self.engine.time().await?;
         let over = finish.state.is_final();
         let seconds = if over { finish.at } else { now }.since(batch.opened).as_secs_f64();
@@ -168,7 +185,7 @@ fn ended(view: &BatchView, runs: u64) -> u64 {
     }
 }
 
-fn word(view: &BatchView, finish: &JobView, results: Option<&Results>) -> (StatusWord, Option<String>) {
+fn word(view: &BatchView, finish: &JobView, results: Option<&Stored>) -> (StatusWord, Option<String>) {
     if let Some(results) = results {
         let word = match results.verdict {
             Verdict::Completed => StatusWord::Completed,

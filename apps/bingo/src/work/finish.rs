@@ -1,86 +1,24 @@
 //! The end of a batch: its pieces become one, in one commit with what is said about it.
 
-use serde::{Deserialize, Serialize};
-use turnwise::{BatchId, Context, Engine, Filter, Job as _, JobId, JobRow, JobView, Outcome, State, Stop};
+use std::ops::Range;
+
+use turnwise::{BatchId, Context, Engine, Filter, Job as _, JobRow, JobView, Outcome, State, Stop};
 
 use super::handlers::{Desk, goes_on_later, wait};
 use super::jobs::{Divide, Done, Finish, One, Stretch};
 use super::known::Event;
-use super::limits::FAILURES_TOLD;
-use super::piece::{Index, Opened};
-use crate::kept::Extent;
-use crate::{Aggregate, Summary};
-
-/// Jobs in one look.
-const PAGE: usize = 500;
-
-/// What a batch came to.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Results {
-    /// How it ended.
-    pub verdict: Verdict,
-    /// What is to be said about it, if all did not go well.
-    pub message: Option<String>,
-    /// Runs that were ordered.
-    pub runs: u64,
-    /// Runs that are in the aggregates.
-    pub simulated: u64,
-    /// Runs that failed for good.
-    pub failed_runs: u64,
-    /// The first of them.
-    pub failures: Vec<Failure>,
-    /// Processor time that all workers together spent in the simulation, in microseconds.
-    pub simulation_us: u64,
-    /// The aggregates, for each team.
-    pub summary: Summary,
-    /// Where the single runs are.
-    pub(crate) index: Index,
-}
-
-impl Results {
-    /// The results as people and programs see them: where the single runs are is nobody's affair.
-    pub fn shown(&self) -> serde_json::Value {
-        let mut shown = serde_json::to_value(self).unwrap_or_default();
-        if let Some(fields) = shown.as_object_mut() {
-            fields.remove("index");
-        }
-        shown
-    }
-}
-
-/// How a batch ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Every run was simulated.
-    Completed,
-    /// Some runs failed. The aggregates are those of the others.
-    Error,
-    /// Somebody ended it early. The aggregates are those of the runs that were simulated.
-    Cancelled,
-}
-
-/// A run that failed for good, with all that is needed to try it again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
-    /// The first run.
-    pub run: u64,
-    /// How many runs from there; 1 unless a whole range was lost.
-    pub count: u64,
-    /// The seed of the batch, from which the run's luck comes.
-    pub seed: String,
-    /// How often it was tried on its own.
-    pub attempts: u16,
-    /// What went wrong the last time.
-    pub error: String,
-}
+use super::limits::{FAILURES_TOLD, JOBS_PER_LOOK};
+use super::piece::Opened;
+use super::results::{Failure, Stored, Verdict, brief};
+use crate::Aggregate;
 
 /// What was found so far.
 pub(crate) struct Sum {
     aggregate: Aggregate,
-    index: Index,
     failures: Vec<Failure>,
     failed_runs: u64,
+    /// Runs whose jobs somebody cancelled one by one.
+    cancelled_runs: u64,
     nanos: u64,
     /// Why the batch was never divided.
     undivided: Option<String>,
@@ -90,26 +28,23 @@ impl Sum {
     pub(crate) fn new(event: &Event) -> Sum {
         Sum {
             aggregate: Aggregate::new(&event.plan),
-            index: Index::default(),
             failures: Vec::new(),
             failed_runs: 0,
+            cancelled_runs: 0,
             nanos: 0,
             undivided: None,
         }
     }
 
-    /// Adds a piece: its sum, the time that it took, and which runs of which job it is.
-    pub(crate) fn take(&mut self, aggregate: &Aggregate, nanos: u64, extent: Option<Extent>, job: JobId) {
+    /// Adds a piece: its sum, and the time that it took.
+    pub(crate) fn take(&mut self, aggregate: &Aggregate, nanos: u64) {
         self.aggregate.merge(aggregate);
         self.nanos = self.nanos.saturating_add(nanos);
-        if let Some(extent) = extent {
-            self.index.add(extent, job);
-        }
     }
 
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.failed_runs += failure.count;
-        self.failures.push(failure);
+        self.failures.push(Failure { error: brief(&failure.error), ..failure });
         // The first ones are told, whatever order they come in.
         if self.failures.len() > 2 * FAILURES_TOLD {
             self.shorten();
@@ -121,54 +56,60 @@ impl Sum {
         self.failures.truncate(FAILURES_TOLD);
     }
 
-    /// The results, whose digits depend on what was found and not on the order in which it was.
-    pub(crate) fn results(mut self, event: &Event, cancelled: bool) -> Results {
+    /// What it comes to. Its digits depend on what was found and not on the order in which it was.
+    pub(crate) fn stored(mut self, event: &Event, cancelled: bool) -> Stored {
         self.shorten();
-        let runs = event.order.runs;
-        let simulated = self.index.sort();
-        let failed_runs = if self.undivided.is_some() && !cancelled { runs } else { self.failed_runs };
-        let missing = runs.saturating_sub(simulated + failed_runs);
-        let (verdict, message) = match (cancelled, failed_runs, missing) {
-            (true, ..) => (
-                Verdict::Cancelled,
-                Some(format!("it was cancelled: {simulated} of {runs} runs were simulated")),
-            ),
-            (false, 0, 0) => (Verdict::Completed, None),
-            (false, 0, _) => (
-                Verdict::Error,
-                Some(format!("what {missing} of {runs} runs gave is not kept any more: run it again")),
-            ),
-            (false, ..) => (Verdict::Error, Some(self.failed(failed_runs, runs))),
+        let (runs, simulated) = (event.order.runs, self.aggregate.runs());
+        if self.undivided.is_some() && !cancelled {
+            self.failed_runs = runs;
+        }
+        let message = match cancelled {
+            true => Some(format!("it was cancelled: {simulated} of {runs} runs were simulated")),
+            false => self.complaint(simulated, runs),
         };
-        Results {
+        let verdict = match (cancelled, &message) {
+            (true, _) => Verdict::Cancelled,
+            (false, None) => Verdict::Completed,
+            (false, Some(_)) => Verdict::Error,
+        };
+        Stored {
             verdict,
             message,
             runs,
             simulated,
-            failed_runs,
+            failed_runs: self.failed_runs,
             simulation_us: self.nanos / 1_000,
-            summary: self.aggregate.summary(&event.plan),
+            figures: self.aggregate.bare(),
             failures: self.failures,
-            index: self.index,
         }
     }
 
-    fn failed(&self, failed: u64, runs: u64) -> String {
+    /// What became of the runs that were not simulated, if there are any.
+    fn complaint(&self, simulated: u64, runs: u64) -> Option<String> {
+        let (failed, cancelled) = (self.failed_runs, self.cancelled_runs);
+        let gone = runs.saturating_sub(simulated + failed + cancelled);
         let why = self.undivided.as_deref();
         let why = why.or(self.failures.first().map(|first| first.error.as_str())).unwrap_or("see its jobs");
-        format!("{failed} of {runs} runs failed: {why}")
+        let parts = [
+            (failed, format!("{failed} of {runs} runs failed: {why}")),
+            (cancelled, format!("{cancelled} of {runs} runs were cancelled with their jobs: run it again")),
+            (gone, format!("what {gone} of {runs} runs gave is not kept any more: run it again")),
+        ];
+        let parts: Vec<String> =
+            parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, part)| part).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
 /// `bingo.finish`: merges the pieces one by one, so that memory does not grow with the runs.
 #[allow(clippy::needless_pass_by_value, reason = "handlers are given their job and context")]
-pub(crate) fn finish(desk: &Desk, _job: Finish, ctx: Context) -> Outcome<Results> {
+pub(crate) fn finish(desk: &Desk, _job: Finish, ctx: Context) -> Outcome<Stored> {
     let engine = desk.engine()?;
     let event = desk.event(&ctx)?;
     let Some(batch) = ctx.batch_id() else { return Err(Stop::never("it belongs to no batch")) };
     let Some(view) = wait(engine.batch_view(batch))? else { return Err(Stop::never("its batch is gone")) };
     let mut sum = Sum::new(&event);
-    let mut filter = Filter { batch: Some(batch), limit: PAGE, ..Filter::default() };
+    let mut filter = Filter { batch: Some(batch), limit: JOBS_PER_LOOK, ..Filter::default() };
     loop {
         let (rows, before) = wait(engine.jobs(filter.clone()))?;
         for row in rows {
@@ -179,7 +120,7 @@ pub(crate) fn finish(desk: &Desk, _job: Finish, ctx: Context) -> Outcome<Results
         }
         match before {
             Some(before) => filter.before = Some(before),
-            None => return Ok(sum.results(&event, view.batch.cancel)),
+            None => return Ok(sum.stored(&event, view.batch.cancel)),
         }
     }
 }
@@ -187,21 +128,27 @@ pub(crate) fn finish(desk: &Desk, _job: Finish, ctx: Context) -> Outcome<Results
 /// Adds what one job of the batch gave.
 fn gather(engine: &Engine, event: &Event, row: &JobRow, sum: &mut Sum) -> Outcome {
     let (kind, state) = (&*row.line.kind, row.header.state);
-    let of_runs = kind == Stretch::KIND || kind == One::KIND;
-    if !(of_runs && matches!(state, State::Done | State::Dead)
-        || kind == Divide::KIND && state == State::Dead)
-    {
+    let divides = kind == Divide::KIND;
+    if !(divides || has_runs(row)) || !state.is_final() || divides && state == State::Done {
         return Ok(());
     }
     let Some(view) = wait(engine.job(row.header.id))? else { return Ok(()) };
-    if kind == Divide::KIND {
-        sum.undivided = Some(last_error(&view));
-    } else if state == State::Dead {
-        sum.fail(failure(event, &view)?);
-    } else if let Some(piece) = piece_of(&view)? {
-        sum.take(&piece.aggregate, piece.nanos, piece.extent, view.id);
+    match state {
+        State::Done => {
+            if let Some(piece) = piece_of(&view)? {
+                sum.take(&piece.aggregate, piece.nanos);
+            }
+        }
+        State::Cancelled => sum.cancelled_runs += count(&covered(event, &view)?),
+        _ if divides => sum.undivided = Some(brief(last_error(&view))),
+        _ => sum.fail(failure(event, &view)?),
     }
     Ok(())
+}
+
+/// Whether a job simulates runs.
+pub(crate) fn has_runs(row: &JobRow) -> bool {
+    [Stretch::KIND, One::KIND].contains(&&*row.line.kind)
 }
 
 /// What a job of runs gave, unless it was divided instead.
@@ -213,23 +160,37 @@ pub(crate) fn piece_of(view: &JobView) -> Outcome<Option<Opened>> {
     }
 }
 
-fn failure(event: &Event, view: &JobView) -> Outcome<Failure> {
-    let (run, count, attempts) = if &*view.kind == One::KIND {
-        let one: One = serde_json::from_value(view.payload.clone())?;
-        (one.run, 1, view.attempt)
-    } else {
-        let range: Stretch = serde_json::from_value(view.payload.clone())?;
-        (range.from, range.to - range.from, 0)
+/// Which runs of the order a job was to simulate, itself or by others.
+fn covered(event: &Event, view: &JobView) -> Outcome<Range<u64>> {
+    let payload = view.payload.clone();
+    let runs = match &*view.kind {
+        One::KIND => {
+            let One { run } = serde_json::from_value(payload)?;
+            run..run.saturating_add(1)
+        }
+        Stretch::KIND => serde_json::from_value::<Stretch>(payload)?.runs(),
+        _ => 0..event.order.runs,
     };
-    Ok(Failure { run, count, seed: event.order.seed.clone(), attempts, error: last_error(view) })
+    Ok(runs.start..runs.end.min(event.order.runs))
 }
 
-fn last_error(view: &JobView) -> String {
-    view.errors.last().map_or_else(|| "no attempt said why".to_owned(), |error| error.error.clone())
+fn count(runs: &Range<u64>) -> u64 {
+    runs.end.saturating_sub(runs.start)
+}
+
+fn failure(event: &Event, view: &JobView) -> Outcome<Failure> {
+    let runs = covered(event, view)?;
+    let attempts = if &*view.kind == One::KIND { view.attempt } else { 0 };
+    let (seed, error) = (event.order.seed.clone(), last_error(view).to_owned());
+    Ok(Failure { run: runs.start, count: count(&runs), seed, attempts, error })
+}
+
+fn last_error(view: &JobView) -> &str {
+    view.errors.last().map_or("no attempt said why", |error| &error.error)
 }
 
 /// The results of a batch that has ended, if they are written.
-pub(crate) async fn results_of(engine: &Engine, batch: BatchId) -> Result<Option<Results>, turnwise::Error> {
+pub(crate) async fn stored_of(engine: &Engine, batch: BatchId) -> Result<Option<Stored>, turnwise::Error> {
     let finish = super::known::finish_of(engine, batch).await?;
     match engine.job(finish).await? {
         Some(view) => view.result::<Finish>(),

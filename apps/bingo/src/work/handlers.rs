@@ -77,17 +77,15 @@ pub(crate) fn divide(desk: &Desk, _job: Divide, ctx: Context) -> Outcome<Divided
 /// taken from a dead worker, or that failed before, does nothing but divide itself.
 #[allow(clippy::needless_pass_by_value, reason = "handlers are given their job and context")]
 pub(crate) fn range(desk: &Desk, job: Stretch, ctx: Context) -> Outcome<Done> {
-    if job.from >= job.to {
-        return Err(Stop::never("the range is empty"));
-    }
+    let event = desk.event(&ctx)?;
+    ordered(&event, &job.runs())?;
     if ctx.fence() > 1 && had_trouble(desk, &ctx)? {
         return divided(&ctx, &job.runs());
     }
-    let event = desk.event(&ctx)?;
     let Ended { piece, failed } = simulated(&event, job.runs(), 1, &ctx)?;
     if failed.len() > PEELED {
-        let first = failed.first().map(|failed| told(&event, failed)).unwrap_or_default();
-        return Err(Stop::dead(format!("{} runs failed; the first: {first}", failed.len())));
+        tracing::warn!(failed = failed.len(), "more runs failed than one range may peel off: it is divided");
+        return divided(&ctx, &job.runs());
     }
     match piece.pack() {
         Ok(packed) => peeled(&ctx, &failed, packed),
@@ -103,14 +101,27 @@ pub(crate) fn range(desk: &Desk, job: Stretch, ctx: Context) -> Outcome<Done> {
 #[allow(clippy::needless_pass_by_value, reason = "handlers are given their job and context")]
 pub(crate) fn one(desk: &Desk, job: One, ctx: Context) -> Outcome<Done> {
     let event = desk.event(&ctx)?;
+    let run = job.run..job.run.saturating_add(1);
+    ordered(&event, &run)?;
     // The first attempt was in the range.
     let attempt = u32::from(ctx.attempt()).saturating_add(1);
-    let Ended { piece, failed } = simulated(&event, job.run..job.run + 1, attempt, &ctx)?;
+    let Ended { piece, failed } = simulated(&event, run, attempt, &ctx)?;
     if let Some(failed) = failed.first() {
         return Err(Stop::retry(told(&event, failed)));
     }
     let packed = piece.pack();
     packed.map(Done::Piece).map_err(|bytes| Stop::never(format!("the run leaves {bytes} bytes")))
+}
+
+/// Jobs that this application made name runs of their order; others may name any.
+fn ordered(event: &Event, runs: &Range<u64>) -> Outcome {
+    match runs.start < runs.end && runs.end <= event.order.runs {
+        true => Ok(()),
+        false => Err(Stop::never(format!(
+            "runs {} to {} are not among the {} that were ordered",
+            runs.start, runs.end, event.order.runs
+        ))),
+    }
 }
 
 /// What is wrong with a run, with all that is needed to try it again.

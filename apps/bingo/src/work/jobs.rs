@@ -5,9 +5,9 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use turnwise::Job;
 
-use super::finish::Results;
 use super::order::Order;
 use super::piece::Packed;
+use super::results::Stored;
 
 /// Measures how long runs take, and divides the batch into ranges. What is played is in the batch's [`Finish`].
 #[derive(Serialize, Deserialize)]
@@ -80,5 +80,5 @@ pub(crate) struct Finish {
 
 impl Job for Finish {
     const KIND: &'static str = "bingo.finish";
-    type Output = Results;
+    type Output = Stored;
 }

@@ -27,12 +27,14 @@ pub(crate) const TRIAL_RUNS: u64 = 1_024;
 pub(crate) const RANGE_RUNS: u64 = 65_536;
 /// Most ranges of a batch, before any is split: with more runs, ranges take longer.
 pub(crate) const RANGES: u64 = 9_000;
-/// Runs of one range that may fail and be tried on their own. A range with more is at fault as a whole.
+/// Runs of one range that may fail and be tried on their own. A range with more is divided first.
 pub(crate) const PEELED: usize = 500;
 /// Attempts of a run on its own, after it failed in its range.
 pub(crate) const ATTEMPTS: u16 = 5;
 /// Failed runs that are told one by one; the others are counted.
 pub(crate) const FAILURES_TOLD: usize = 100;
+/// Characters of an error that are told with a failed run.
+pub(crate) const FAILURE_CHARS: usize = 300;
 /// Bytes of an encoded piece that fit into a result, which is text: three bytes are four letters.
 pub(crate) const PIECE_BYTES: usize = (RESULT_BYTES - 1_024) / 4 * 3;
 /// Runs between two looks at whether to go on.
@@ -41,6 +43,12 @@ pub(crate) const LOOK_RUNS: u64 = 64;
 pub(crate) const KNOWN: usize = 8;
 /// Batches in one page of a listing.
 pub(crate) const PAGE: usize = 100;
+/// Batches of the engine, of whatever kind, among which one page is looked for.
+pub(crate) const LOOKED_AT: usize = 2_000;
+/// Jobs of a batch in one look.
+pub(crate) const JOBS_PER_LOOK: usize = 500;
+/// Runs that a process tells event by event at once.
+pub(crate) const TOLD_AT_ONCE: usize = 2;
 
 const _: () = assert!(RANGES <= JOBS_PER_FANOUT as u64);
 const _: () = assert!(PEELED <= JOBS_PER_FANOUT);

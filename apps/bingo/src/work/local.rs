@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::finish::{Failure, Results, Sum};
+use super::finish::Sum;
 use super::known::Event;
 use super::limits::{ATTEMPTS, PIECE_BYTES};
 use super::order::Order;
 use super::piece::Piece;
+use super::results::{Failure, Results};
 use super::simulate::{Ended, Failed, simulate, trial};
 use super::split;
-use turnwise::JobId;
 
 /// How far a run without an engine is.
 #[derive(Debug, Default)]
@@ -48,8 +48,8 @@ pub fn run_here(order: Order, threads: usize, progress: &Progress) -> Results {
                 }
             }
             let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
-            for Piece { aggregate, runs, nanos } in &found {
-                sum.take(aggregate, *nanos, runs.extent(), JobId::from_u64(0));
+            for Piece { aggregate, nanos, .. } in &found {
+                sum.take(aggregate, *nanos);
             }
             lost.into_iter().for_each(|failed| sum.fail(failure(&event, failed)));
             progress.ended.fetch_add(length, Ordering::Relaxed);
@@ -60,7 +60,8 @@ pub fn run_here(order: Order, threads: usize, progress: &Progress) -> Results {
             scope.spawn(work);
         }
     });
-    sum.into_inner().unwrap_or_else(PoisonError::into_inner).results(&event, false)
+    let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    sum.stored(&event, false).named(&event.plan)
 }
 
 /// A run that failed, tried on its own.

@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 use turnwise::Name;
 
 use super::limits::{ORDER_BYTES, RUNS, SEED_BYTES, TEAM_RUNS, TIMES_KEPT};
-use crate::{Faults, Plan, Scenario, read};
+use crate::{Fault, Faults, Plan, Scenario, read};
 
-/// A batch that somebody wants: a checked scenario, how many runs, and the seed of their luck.
+/// A batch that somebody wants: a checked scenario, how many runs, and the seed of their luck. Read from a job, it is
+/// checked again: anybody may submit a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Order {
     /// What people call it.
     pub name: String,
@@ -19,6 +21,25 @@ pub struct Order {
     pub scenario: Scenario,
 }
 
+/// An order as it stands in a job.
+#[derive(Deserialize)]
+struct Written {
+    name: String,
+    runs: u64,
+    seed: String,
+    scenario: Scenario,
+}
+
+impl TryFrom<Written> for Order {
+    type Error = Fault;
+
+    fn try_from(Written { name, runs, seed, scenario }: Written) -> Result<Order, Fault> {
+        let order = Order { name, runs, seed, scenario };
+        order.check()?;
+        Ok(order)
+    }
+}
+
 /// Why an order is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
@@ -27,60 +48,89 @@ pub enum Unfit {
     Scenario(Faults),
     /// Something else about the order.
     #[error("{0}")]
-    Order(String),
+    Order(Fault),
 }
 
 impl Order {
     /// Reads and checks an order. Its name is the scenario's unless it has one.
     pub fn new(name: Option<&str>, scenario: &str, runs: u64, seed: &str) -> Result<Order, Unfit> {
         let scenario = read(scenario).map_err(Unfit::Scenario)?;
-        let name = name.unwrap_or(scenario.name()).to_owned();
-        let order = Order { name, runs, seed: seed.to_owned(), scenario };
-        order.check().map_err(Unfit::Order)?;
-        Ok(order)
+        Order::of(name, scenario, runs, seed).map_err(Unfit::Order)
     }
 
-    fn check(&self) -> Result<(), String> {
-        Name::new(&self.name).map_err(|bad| format!("name: {bad}"))?;
+    pub(crate) fn of(name: Option<&str>, scenario: Scenario, runs: u64, seed: &str) -> Result<Order, Fault> {
+        let name = name.unwrap_or(scenario.name()).to_owned();
+        Order::try_from(Written { name, runs, seed: seed.to_owned(), scenario })
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        Name::new(&self.name).map_err(|bad| {
+            fault(
+                "name",
+                format!("{bad}; a batch is called like its scenario unless it has a name of its own"),
+            )
+        })?;
         if self.seed.is_empty() || self.seed.len() > SEED_BYTES || self.seed.chars().any(char::is_control) {
-            return Err(format!(
-                "seed: it has 1 to {SEED_BYTES} bytes and no control characters, such as `spring-1`"
-            ));
+            let wrong =
+                format!("it has 1 to {SEED_BYTES} bytes and no control characters, such as `spring-1`");
+            return Err(fault("seed", wrong));
         }
         if !(1..=RUNS).contains(&self.runs) {
             return Err(bad_runs(&self.runs.to_string()));
         }
-        let plan = Plan::new(&self.scenario);
+        let bytes = serde_json::to_vec(self).map_err(|error| fault("", error.to_string()))?.len();
+        if bytes > ORDER_BYTES {
+            let wrong = format!(
+                "the order has {bytes} bytes, and one batch holds {ORDER_BYTES}: make the scenario smaller"
+            );
+            return Err(fault("", wrong));
+        }
+        self.check_size(&Plan::new(&self.scenario))
+    }
+
+    /// Whether what a batch leaves can be kept.
+    fn check_size(&self, plan: &Plan) -> Result<(), Fault> {
         let teams = plan.teams().len();
         let most = TEAM_RUNS / teams.max(1) as u64;
         if self.runs > most {
-            return Err(format!(
-                "runs: {} runs of {teams} teams are more than one batch keeps: use at most {most}, in several batches",
+            let wrong = format!(
+                "{} runs of {teams} teams are more than one batch keeps: use at most {most}, in several batches",
                 self.runs
-            ));
+            );
+            return Err(fault("runs", wrong));
         }
         let times = teams * (plan.rows() + plan.tiles().len());
         if times > TIMES_KEPT {
-            return Err(format!(
-                "teams: a batch keeps the times of {TIMES_KEPT} rows and tiles, counted for each team, and these are \
+            let wrong = format!(
+                "a batch keeps the times of {TIMES_KEPT} rows and tiles, counted for each team, and these are \
                  {times}: play with fewer teams at once, or on a smaller board"
-            ));
-        }
-        let bytes = serde_json::to_vec(self).map_err(|error| error.to_string())?.len();
-        if bytes > ORDER_BYTES {
-            return Err(format!(
-                "the order has {bytes} bytes, and one batch holds {ORDER_BYTES}: make the scenario smaller"
-            ));
+            );
+            return Err(fault("teams", wrong));
         }
         Ok(())
     }
 }
 
-/// Reads a number of runs that somebody wrote.
-pub fn runs_of(text: &str) -> Result<u64, String> {
-    text.parse().ok().filter(|runs| (1..=RUNS).contains(runs)).ok_or_else(|| bad_runs(text))
+/// Reads a scenario, and looks for whatever would keep a batch of it from being started.
+pub fn check(scenario: &str) -> Result<Scenario, Faults> {
+    startable(read(scenario)?)
 }
 
-fn bad_runs(runs: &str) -> String {
-    format!("runs: {runs} is not a number of runs: use a whole number from 1 to {RUNS}")
+/// A scenario of which a batch can be started, with however few runs.
+pub(crate) fn startable(scenario: Scenario) -> Result<Scenario, Faults> {
+    Ok(Order::of(None, scenario, 1, "a seed")?.scenario)
+}
+
+/// Reads a number of runs that somebody wrote.
+pub fn runs_of(text: &str) -> Result<u64, String> {
+    let runs = text.parse().ok().filter(|runs| (1..=RUNS).contains(runs));
+    runs.ok_or_else(|| bad_runs(text).to_string())
+}
+
+fn bad_runs(runs: &str) -> Fault {
+    fault("runs", format!("{runs} is not a number of runs: use a whole number from 1 to {RUNS}"))
+}
+
+fn fault(place: &str, wrong: String) -> Fault {
+    Fault { place: place.to_owned(), wrong }
 }

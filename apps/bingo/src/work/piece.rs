@@ -3,7 +3,6 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use turnwise::JobId;
 
 use super::limits::PIECE_BYTES;
 use crate::kept::{Extent, extent_of};
@@ -70,57 +69,4 @@ impl Opened {
 
 fn damaged(why: impl std::fmt::Display) -> String {
     format!("what a range gave cannot be read: {why}")
-}
-
-/// Where the single runs of a batch are: for each piece its first run, the one behind its last, how many it has, and the
-/// job whose result it is.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Index(Vec<Entry>);
-
-/// Where a piece is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    pub(crate) first: u64,
-    pub(crate) end: u64,
-    runs: u64,
-    job: u64,
-}
-
-impl Entry {
-    pub(crate) fn job(&self) -> JobId {
-        JobId::from_u64(self.job)
-    }
-}
-
-impl Index {
-    pub(crate) fn add(&mut self, Extent { first, end, runs }: Extent, job: JobId) {
-        self.0.push(Entry { first, end, runs, job: job.as_u64() });
-    }
-
-    /// Puts the pieces in the order of their runs, and counts the runs.
-    pub(crate) fn sort(&mut self) -> u64 {
-        self.0.sort_unstable();
-        self.0.iter().map(|entry| entry.runs).sum()
-    }
-
-    /// The pieces, in the order of their runs.
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.0
-    }
-}
-
-// Thousands of entries are a few bytes each as text, and would be a hundred as JSON.
-impl Serialize for Index {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes = postcard::to_stdvec(&self.0).map_err(serde::ser::Error::custom)?;
-        serializer.serialize_str(&STANDARD.encode(bytes))
-    }
-}
-
-impl<'de> Deserialize<'de> for Index {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = STANDARD.decode(text).map_err(serde::de::Error::custom)?;
-        postcard::from_bytes(&bytes).map(Index).map_err(serde::de::Error::custom)
-    }
 }

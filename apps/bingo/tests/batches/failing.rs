@@ -1,7 +1,7 @@
 //! Runs that fail: found, tried again on their own, told at last; and the others stand.
 
 use serde_json::json;
-use turnwise::State;
+use turnwise::{Name, State, Target};
 use turnwise_bingo::{Format, StatusWord, Verdict};
 
 use crate::world::{World, local, scenario, with};
@@ -73,13 +73,46 @@ async fn many_failures_are_counted_and_the_first_are_told() {
     assert_eq!(told, (0..100).collect::<Vec<_>>());
 }
 
+/// A range of which hardly anything went well was one failure, so what a batch came to depended on how it was divided.
 #[tokio::test]
-async fn a_range_in_which_hardly_anything_goes_well_is_one_failure() {
-    let troubled = with("trouble", json!({"runs": (100..700).collect::<Vec<u64>>()}));
+async fn a_range_with_many_failed_runs_is_divided_until_each_has_its_own_chance() {
+    let troubled = with("trouble", json!({"runs": (100..700).collect::<Vec<u64>>(), "attempts": 1}));
     let world = World::new(1_000).await;
-    let batch = world.play(&troubled, 1_500).await;
+    let batch = world.play(&troubled, 1_000).await;
     let results = world.bingo.results(batch).await.unwrap();
-    assert_eq!((results.verdict, results.failed_runs, results.simulated), (Verdict::Error, 1_000, 500));
-    assert_eq!((results.failures[0].run, results.failures[0].count), (0, 1_000));
-    assert!(results.failures[0].error.contains("600 runs failed; the first: run 100 of seed"), "{results:?}");
+    assert_eq!((results.verdict, results.failed_runs, results.simulated), (Verdict::Completed, 0, 1_000));
+    assert_eq!(results.summary, local(&troubled, 1_000).summary);
+    assert_eq!(world.jobs(batch, "bingo.range").await.len(), 3, "the range and its two halves");
+}
+
+#[tokio::test]
+async fn ranges_that_somebody_cancelled_are_told_as_such() {
+    let world = World::new(50).await;
+    let ranges = Target::Kind(Name::new("bingo.range").unwrap());
+    world.test.engine.pause(ranges.clone()).await.unwrap();
+    let batch = world.start(&scenario(), RUNS).await;
+    world.test.idle().await.unwrap();
+    let range = world.jobs(batch, "bingo.range").await[0].header.id;
+    world.test.engine.cancel(range).await.unwrap();
+    world.test.engine.resume(ranges).await.unwrap();
+    world.end(batch).await;
+    let results = world.bingo.results(batch).await.unwrap();
+    assert_eq!((results.verdict, results.failed_runs, results.simulated), (Verdict::Error, 0, RUNS - 50));
+    let message = results.message.unwrap();
+    assert!(message.starts_with("50 of 300 runs were cancelled with their jobs"), "{message}");
+    assert!(!message.contains("not kept"), "{message}");
+}
+
+#[tokio::test]
+async fn a_batch_without_a_single_run_has_no_figures() {
+    let troubled = with("trouble", json!({"runs": [0, 1]}));
+    let world = World::new(50).await;
+    let batch = world.play(&troubled, 2).await;
+    let results = serde_json::to_value(world.bingo.results(batch).await.unwrap()).unwrap();
+    let team = &results["summary"]["teams"][0];
+    assert_eq!((&results["simulated"], &team["name"]), (&json!(0), &json!("Team A")));
+    for nothing in [&team["points"], &team["tiles"], &team["row_reached"], &team["wins"]] {
+        assert_eq!(*nothing, json!(null));
+    }
+    assert_eq!((&team["rows"][0]["share"], &team["histogram"]), (&json!(null), &json!([])));
 }

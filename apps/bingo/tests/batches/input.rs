@@ -1,10 +1,10 @@
 //! What is not accepted, and that nothing is queued then.
 
 use serde_json::json;
-use turnwise::{BatchId, Raw, RawBatch};
-use turnwise_bingo::{Format, Order, Unfit, runs_of};
+use turnwise::{BatchId, Raw, RawBatch, State, When};
+use turnwise_bingo::{Format, Order, StatusWord, Unfit, check, runs_of};
 
-use crate::world::{World, scenario, with};
+use crate::world::{World, crowded, scenario, with};
 
 fn refused(name: Option<&str>, scenario: &str, runs: u64, seed: &str) -> String {
     Order::new(name, scenario, runs, seed).expect_err("it makes no sense").to_string()
@@ -79,4 +79,36 @@ async fn a_run_that_a_batch_does_not_have() {
     let batch = world.play(&scenario(), 20).await;
     let error = world.bingo.timeline(batch, 20).await.unwrap_err().to_string();
     assert!(error.contains("has runs 0 to 19, and no 20"), "{error}");
+}
+
+#[test]
+fn a_check_refuses_what_a_batch_refuses() {
+    let long = with("name", json!("🎲".repeat(100))).to_string();
+    let large = crowded(64, 64, 1).to_string();
+    for (text, place) in [(long, "name"), (large, "teams")] {
+        let faults = check(&text).unwrap_err();
+        assert_eq!(faults.list()[0].place, place, "{faults}");
+        assert_eq!(Order::new(None, &text, 1, "s").unwrap_err(), Unfit::Order(faults.list()[0].clone()));
+    }
+    assert!(check(&crowded(12, 64, 100).to_string()).is_ok());
+}
+
+/// An order is checked wherever it is read: anybody may submit a job of any kind.
+#[tokio::test]
+async fn an_order_that_nobody_checked_fails_with_a_reason() {
+    let world = World::new(10).await;
+    for runs in [0, 1_000_000_000_000_000_000_u64] {
+        let order = json!({"name": "n", "runs": runs, "seed": "s", "scenario": scenario()});
+        let jobs = vec![Raw::job("bingo.plan", json!({})), Raw::job("bingo.run", json!({"run": u64::MAX}))];
+        let then = Some((Raw::job("bingo.finish", order), When::Settled));
+        let batch = RawBatch { name: "raw".into(), owner: None, jobs, then, open: false };
+        let batch = world.test.engine.submit_raw_batch(batch).await.unwrap();
+        world.test.idle().await.unwrap();
+        let finish = world.test.engine.job(batch.then.unwrap()).await.unwrap().unwrap();
+        assert_eq!(finish.state, State::Dead);
+        let why = &finish.errors.last().unwrap().error;
+        assert!(why.contains(&format!("runs: {runs} is not a number of runs")), "{why}");
+        assert_eq!(world.bingo.status(batch.id).await.unwrap().status, StatusWord::Error);
+        assert!(world.bingo.timeline(batch.id, 0).await.unwrap_err().to_string().contains("is not a number"));
+    }
 }

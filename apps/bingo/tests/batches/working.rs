@@ -5,7 +5,7 @@ use turnwise::testing::TestEngine;
 use turnwise::{Config, Engine, Name, State, Target, minutes, secs};
 use turnwise_bingo::{Bingo, Settings, StatusWord, Verdict};
 
-use crate::world::{World, local, order, scenario, with};
+use crate::world::{World, crowded, local, order, scenario, with};
 
 const RUNS: u64 = 500;
 
@@ -13,7 +13,10 @@ const RUNS: u64 = 500;
 async fn local_and_distributed_runs_give_the_same_digits_however_they_are_split() {
     let expected = local(&scenario(), RUNS);
     assert_eq!((expected.verdict, expected.simulated), (Verdict::Completed, RUNS));
-    assert!(expected.summary.teams.iter().all(|team| team.points.sd > 0.0), "the runs differ");
+    assert!(
+        expected.summary.teams.iter().all(|team| team.points.as_ref().unwrap().sd > 0.0),
+        "the runs differ"
+    );
     for range in [1_000, 100, 33] {
         let world = World::new(range).await;
         let batch = world.play(&scenario(), RUNS).await;
@@ -166,6 +169,20 @@ async fn what_does_not_fit_into_a_result_is_divided() {
     let ranges = world.jobs(batch, "bingo.range").await.len();
     assert!(ranges > 1, "{ranges}");
     assert_eq!(results.summary, local(&crowded, runs).summary);
+}
+
+/// Names were stored for each team, and a batch with long ones could never be merged.
+#[tokio::test]
+async fn the_largest_scenario_that_is_accepted_can_be_merged() {
+    for (teams, rows) in [(12, 64), (64, 12)] {
+        let large = crowded(teams, rows, 100);
+        let world = World::new(20).await;
+        let batch = world.play(&large, 40).await;
+        let results = world.bingo.results(batch).await.unwrap();
+        assert_eq!((results.verdict, results.simulated), (Verdict::Completed, 40));
+        assert_eq!(results.summary, local(&large, 40).summary);
+        assert_eq!(results.summary.teams[0].tile_times[0].tile.name.chars().count(), 100);
+    }
 }
 
 /// The engine closes although handlers of the application need it.

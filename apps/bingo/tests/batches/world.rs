@@ -20,6 +20,29 @@ pub(crate) fn with(field: &str, value: Value) -> Value {
     scenario
 }
 
+/// Many teams on a large board, whose names have so many characters of four bytes.
+pub(crate) fn crowded(teams: usize, rows: usize, name: usize) -> Value {
+    let mut crowded = scenario();
+    let name = "🎲".repeat(name);
+    let row = crowded["rows"][0].clone();
+    let rows = (0..rows).map(|number| {
+        let mut row = row.clone();
+        for (place, tile) in row["tiles"].as_array_mut().unwrap().iter_mut().enumerate() {
+            tile["key"] = json!(format!("{:k<64}", format!("t-{number}-{place}-")));
+            (tile["name"], tile["required"]) = (json!(name), json!(1));
+        }
+        row
+    });
+    crowded["rows"] = rows.collect();
+    let team = |number: usize| {
+        let (key, player) = (format!("{:k<64}", format!("t{number}-")), format!("p{number}"));
+        json!({"key": key, "name": name, "players": [player], "strategy": {"name": "Greedy"}})
+    };
+    crowded["teams"] = (0..teams).map(team).collect();
+    crowded["players"] = (0..teams).map(|n| json!({"key": format!("p{n}"), "name": "P"})).collect();
+    crowded
+}
+
 pub(crate) fn order(scenario: &Value, runs: u64) -> Order {
     Order::new(None, &scenario.to_string(), runs, "a seed").unwrap()
 }

@@ -166,17 +166,19 @@ fn a_summary_adds_up() {
     runs.iter().for_each(|run| aggregate.add(run));
     let summary = aggregate.summary(&plan);
     assert_eq!((summary.runs, summary.teams.len()), (200, 2));
-    let rates: f64 = summary.teams.iter().map(|team| team.wins.rate).sum();
+    let rates: f64 = summary.teams.iter().map(|team| team.wins.as_ref().unwrap().rate).sum();
     assert!((rates - 1.0).abs() < 1e-12, "every win is given once: {rates}");
     for (number, team) in summary.teams.iter().enumerate() {
         let points: u32 = runs.iter().map(|run| run.teams[number].points).sum();
-        assert_eq!(team.points.mean, f64::from(points) / 200.0);
+        let (figures, wins) = (team.points.as_ref().unwrap(), team.wins.as_ref().unwrap());
+        assert_eq!(figures.mean, f64::from(points) / 200.0);
         assert_eq!(team.histogram.iter().map(|(_, count)| count).sum::<u64>(), 200);
-        assert!(team.points.ci95.low < team.points.mean && team.points.mean < team.points.ci95.high);
-        assert!(team.wins.ci95.low <= team.wins.rate && team.wins.rate <= team.wins.ci95.high);
-        assert_eq!((team.rows[0].share, team.rows[0].p50), (1.0, Some(0)));
+        let ci95 = figures.ci95.unwrap();
+        assert!(ci95.low < figures.mean && figures.mean < ci95.high);
+        assert!(wins.ci95.low <= wins.rate && wins.rate <= wins.ci95.high);
+        assert_eq!((team.rows[0].share, team.rows[0].p50), (Some(1.0), Some(0)));
         let done = runs.iter().filter(|run| run.teams[number].tile_times[0].is_some()).count();
-        assert_eq!(team.tile_times[0].times.share, done as f64 / 200.0);
+        assert_eq!(team.tile_times[0].times.share, Some(done as f64 / 200.0));
     }
     let text = serde_json::to_string(&summary).unwrap();
     let back: turnwise_bingo::Summary = serde_json::from_str(&text).unwrap();

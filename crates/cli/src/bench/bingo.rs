@@ -201,12 +201,17 @@ fn alone(order: Order) -> Part {
         simulation_seconds: simulation_seconds(&results),
         peak_rss_mb: memory_mb("VmHWM"),
         bytes_per_run: 0.0,
-        mean_points: results.summary.teams.first().map_or(0.0, |team| team.points.mean),
+        mean_points: mean_points(&results),
     }
 }
 
 fn simulation_seconds(results: &Results) -> f64 {
     results.simulation_us as f64 / 1e6
+}
+
+fn mean_points(results: &Results) -> f64 {
+    let points = results.summary.teams.first().and_then(|team| team.points.as_ref());
+    points.map_or(0.0, |points| points.mean)
 }
 
 async fn whole(order: Order, how: &How) -> anyhow::Result<Part> {
@@ -233,7 +238,7 @@ async fn whole(order: Order, how: &How) -> anyhow::Result<Part> {
         simulation_seconds: simulation_seconds(&results),
         peak_rss_mb: memory_mb("VmHWM"),
         bytes_per_run: data.cost().await?.bytes as f64 / runs as f64,
-        mean_points: results.summary.teams.first().map_or(0.0, |team| team.points.mean),
+        mean_points: mean_points(&results),
     })
 }
 

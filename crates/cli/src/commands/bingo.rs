@@ -2,6 +2,7 @@
 
 mod bar;
 mod looking;
+mod output;
 mod running;
 mod talk;
 mod told;
@@ -124,7 +125,7 @@ fn text_of(file: &std::path::Path) -> anyhow::Result<String> {
 
 fn check(args: &Check) -> anyhow::Result<()> {
     let text = text_of(&args.file)?;
-    match turnwise_bingo::read(&text) {
+    match turnwise_bingo::check(&text) {
         Ok(scenario) => {
             let plan = turnwise_bingo::Plan::new(&scenario);
             if args.json {
@@ -147,7 +148,8 @@ fn check(args: &Check) -> anyhow::Result<()> {
                 show::json(&serde_json::json!({"ok": false, "faults": faults.list(), "more": faults.more()}));
             }
             let count = faults.list().len() + faults.more();
-            Err(refused(format!("{} has {count} faults:\n{faults}", args.file.display())))
+            let word = if count == 1 { "fault" } else { "faults" };
+            Err(refused(format!("{} has {count} {word}:\n{faults}", args.file.display())))
         }
     }
 }

@@ -3,16 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use turnwise_servers::poll::until;
 
 use crate::fleet::Fleet;
-use crate::harness::{Up, run, run_with_input};
+use crate::harness::{Up, program, run, run_with_input};
 
 /// Longer than anything here takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+const NULL: Value = Value::Null;
 
 /// A scenario whose runs differ, with something said differently, as a file.
 struct Scenario {
@@ -73,6 +75,47 @@ fn every_sample_is_well_and_a_bad_file_is_told_place_by_place() {
     let checked = run(&["bingo", "check", bad.file(), "--json"]);
     let checked: Value = serde_json::from_str(&checked.out).unwrap();
     assert_eq!((&checked["ok"], checked["faults"].as_array().unwrap().len()), (&json!(false), 2));
+    let long = Scenario::new(&json!({"name": "🎲".repeat(100)}));
+    run(&["bingo", "check", long.file()]).failed(1, &["name: ", "256"]);
+    run(&["bingo", "run", long.file(), "--runs", "1", "--local"]).failed(2, &["name: ", "256"]);
+    let decimal = Scenario::new(&json!({"duration_seconds": 86400.0}));
+    assert!(run(&["bingo", "check", decimal.file()]).ok().contains("24 hours"));
+}
+
+/// What was to be thrown away is, also if somebody loses patience.
+#[test]
+fn a_run_that_is_stopped_leaves_no_directory_behind() {
+    let slow = Scenario::new(&json!({"simulation_delay_ms": 20}));
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let home = tempfile::tempdir().unwrap();
+        let mut command = program();
+        command
+            .env("HOME", home.path())
+            .env("XDG_DATA_HOME", home.path().join("data"))
+            .env("TMPDIR", home.path());
+        let mut child = command.args(["bingo", "run", slow.file(), "--runs", "100000"]).spawn().unwrap();
+        let has_begun = || {
+            let entries = std::fs::read_dir(home.path()).unwrap().flatten();
+            let files = entries.filter_map(|entry| std::fs::read_dir(entry.path()).ok()).flatten();
+            Ok((files.count() > 0).then_some(()))
+        };
+        until("the engine", PATIENCE, has_begun).unwrap();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "nothing is left");
+    }
+}
+
+#[test]
+fn without_a_single_run_there_are_no_figures() {
+    let troubled = Scenario::new(&json!({"trouble": {"runs": [0]}}));
+    let ran = run(&["bingo", "run", troubled.file(), "--runs", "1", "--local"]);
+    assert!(
+        ran.out.contains("0 of 1 runs") && ran.out.contains('–') && !ran.out.contains("0.00"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(troubled.local_even_if_it_fails("1")["teams"][0]["points"], NULL);
 }
 
 #[test]
@@ -99,6 +142,17 @@ fn nonsense_is_refused_before_anything_is_queued() {
         let request = ureq::post(up.url("/api/v1/bingo/batches")).header("authorization", up.bearer());
         let refused = request.send_json(&wrong).unwrap_err();
         assert!(matches!(refused, ureq::Error::StatusCode(400)), "{wrong}: {refused}");
+    }
+    let twice = std::fs::read_to_string(&good.path).unwrap().replacen('{', "{\"name\": \"first\", ", 1);
+    let answer = |path: &str, more: &str| {
+        let request =
+            ureq::post(up.url(&format!("/api/v1/bingo/{path}"))).header("authorization", up.bearer());
+        let request = request.config().http_status_as_error(false).build();
+        let body = format!("{{\"scenario\": {twice}{more}}}");
+        request.send(body).unwrap().body_mut().read_to_string().unwrap()
+    };
+    for said in [answer("check", ""), answer("batches", ", \"runs\": 1, \"seed\": \"s\"")] {
+        assert!(said.contains("is given twice"), "{said}");
     }
     assert_eq!(up.json(&["bingo", "list"])["batches"], json!([]), "nothing was queued");
 }
@@ -129,6 +183,21 @@ fn without_a_server_it_runs_here_and_gives_the_same_digits() {
     assert_eq!(csv.lines().count(), 1 + 2 * 3000);
     let compared = run(&["bingo", "compare", id, id, "--data", &data]).ok();
     assert!(compared.contains("may be luck") && !compared.contains("clear"), "{compared}");
+    let file = scenario.path.with_extension("csv").display().to_string();
+    std::fs::write(&file, "what was there").unwrap();
+    run(&["bingo", "export", "0000000000001", "-o", &file, "--data", &data]).failed(1, &["0000000000001"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "what was there");
+    run(&["bingo", "export", id, "-o", &file, "--data", &data]).ok();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), csv);
+    let one = run(&["bingo", "run", scenario.file(), "--runs", "1", "--data", &data, "--json"]).json();
+    let one = one["batch"].as_str().unwrap();
+    let compared = run(&["bingo", "compare", id, one, "--data", &data]).ok();
+    assert!(compared.contains("too few runs") && !compared.contains("clear"), "{compared}");
+    let compared = run(&["bingo", "compare", id, one, "--json", "--data", &data]).json();
+    assert_eq!(
+        (&compared["teams"][0]["points"]["low"], &compared["teams"][0]["points"]["clear"]),
+        (&NULL, &NULL)
+    );
     run(&["bingo", "results", id]).failed(3, &["no engine runs on"]);
 }
 

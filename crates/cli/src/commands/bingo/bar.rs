@@ -6,8 +6,16 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::show;
 
+const BAR: &str = "{prefix} {bar:30} {percent:>3} %  {human_pos} of {human_len} runs";
+/// Known when the first runs have ended.
+const PACE: &str = "  {per_sec}  {eta} left";
+
 /// A bar that goes when it is dropped.
 pub(super) struct Bar(ProgressBar);
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
 
 impl Bar {
     pub(super) fn new(name: &str, runs: u64) -> Bar {
@@ -16,15 +24,15 @@ impl Bar {
             false => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(Some(runs), target);
-        let style = ProgressStyle::with_template(
-            "{prefix} {bar:30} {percent:>3} %  {human_pos} of {human_len} runs  {per_sec}  {eta} left",
-        );
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_style(style(BAR));
         bar.set_prefix(show::harmless(name));
         Bar(bar)
     }
 
     pub(super) fn show(&self, ended: u64) {
+        if self.0.position() == 0 && ended > 0 {
+            self.0.set_style(style(&format!("{BAR}{PACE}")));
+        }
         self.0.set_position(ended);
     }
 }

@@ -1,17 +1,23 @@
 //! Looking at batches: what there is, what one came to, one of its runs, two of them, all of its runs.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use turnwise::BatchId;
 use turnwise_bingo::Format;
 
+use super::output::Output;
 use super::talk::Talk;
 use super::{running, told};
 use crate::failure::refused;
 use crate::show::{self, Column, ago, field};
 use crate::{Home, span};
+
+/// Batches that a listing shows at least, if there are so many.
+const ENOUGH: usize = 100;
+/// Pages after which it gives up looking for them: they have passed over a hundred thousand batches of others.
+const PAGES: usize = 100;
 
 /// Tell one run of a batch again.
 #[derive(Debug, clap::Args)]
@@ -63,10 +69,20 @@ enum Written {
     Json,
 }
 
-pub(super) fn list(home: &Home, json: bool) -> anyhow::Result<()> {
-    let listed = Talk::open(home, None)?.list()?;
-    if json {
-        show::json(&listed);
+pub(super) fn list(home: &Home, as_json: bool) -> anyhow::Result<()> {
+    let talk = Talk::open(home, None)?;
+    let (mut rows, mut next) = (Vec::new(), None::<String>);
+    // A page passes over a bounded number of other batches: a short or empty one is not the end.
+    for _ in 0..PAGES {
+        let mut page = talk.list(next.as_deref())?;
+        next = page["next"].as_str().map(str::to_owned);
+        rows.extend(page["batches"].as_array_mut().into_iter().flat_map(std::mem::take));
+        if rows.len() >= ENOUGH || next.is_none() {
+            break;
+        }
+    }
+    if as_json {
+        show::json(&json!({"batches": rows, "next": next}));
         return Ok(());
     }
     let columns = [
@@ -79,7 +95,6 @@ pub(super) fn list(home: &Home, json: bool) -> anyhow::Result<()> {
         Column { title: "SEED", cell: |row| field(row, "seed") },
         Column { title: "STARTED", cell: |row| ago(row, "started") },
     ];
-    let rows = listed["batches"].as_array().cloned().unwrap_or_default();
     show::table(&columns, &rows, "No batches. `turnwise bingo run FILE --runs 100000` makes one.");
     Ok(())
 }
@@ -169,14 +184,16 @@ pub(super) fn export(home: &Home, args: &Export) -> anyhow::Result<()> {
             out.flush()?;
         }
         Some(path) => {
-            let file = std::fs::File::create(path)
-                .map_err(|error| refused(format!("cannot write {}: {error}", path.display())))?;
-            let mut out = std::io::BufWriter::new(file);
-            talk.export(&id, format, &mut out)?;
-            out.flush()?;
+            let mut out = Output::open(path).map_err(|error| cannot_write(path, &error))?;
+            talk.export(&id, format, &mut out.to)?;
+            out.keep().map_err(|error| cannot_write(path, &error))?;
         }
     }
     Ok(())
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> anyhow::Error {
+    refused(format!("cannot write {}: {error}", path.display()))
 }
 
 /// A time of the event, as people say it.

@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// On the threads of this process, without an engine: nothing is stored.
     #[arg(long, conflicts_with_all = ["owner", "detach"])]
     local: bool,
-    /// Threads, or ranges that run at once, if this process does it [default: as many as there are processors].
+    /// Ranges that run at once, if this process does it [default: two for each processor; one for each with --local].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     threads: Option<u32>,
     /// Do not wait for the end; a server must run.
@@ -153,7 +153,7 @@ fn local(args: &Args, order: Order) -> anyhow::Result<ExitCode> {
     let results =
         results.map_err(|_| refused("the simulation panicked: please report it with the scenario"))?;
     let seconds = begin.elapsed().as_secs_f64();
-    let shown = results.shown();
+    let shown = serde_json::to_value(&results)?;
     let status = json!({
         "id": null, "name": name, "status": shown["verdict"], "message": shown["message"], "seed": seed, "runs": runs,
         "seconds": seconds, "runs_per_s": runs as f64 / seconds,

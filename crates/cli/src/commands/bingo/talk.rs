@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 use turnwise::{BatchId, Config, Engine, Running};
 use turnwise_bingo::{Bingo, Format, Order, Settings, compare};
 
@@ -15,6 +16,9 @@ use crate::settings::{Layers, Source};
 
 /// The API.
 const ROOT: &str = "/api/v1/bingo";
+
+/// How often a directory is tried to be removed while something is at work in it.
+const REMOVALS: usize = 10;
 
 /// Whoever answers.
 pub(super) enum Talk {
@@ -71,11 +75,16 @@ impl Talk {
         }
     }
 
-    /// Batches, newest first.
-    pub(super) fn list(&self) -> anyhow::Result<Value> {
+    /// Batches, newest first: a page of them, behind a cursor if there is one.
+    pub(super) fn list(&self, cursor: Option<&str>) -> anyhow::Result<Value> {
         match self {
-            Talk::Server(client) => client.get(&format!("{ROOT}/batches"), &[]),
-            Talk::Here(here) => value(&here.wait(here.bingo()?.list(None, |_| true))?),
+            Talk::Server(client) => {
+                let cursor: Vec<_> = cursor.map(|cursor| ("cursor", cursor.to_owned())).into_iter().collect();
+                client.get(&format!("{ROOT}/batches"), &cursor)
+            }
+            Talk::Here(here) => {
+                value(&here.wait(here.bingo()?.list(cursor.map(batch).transpose()?, |_| true))?)
+            }
         }
     }
 
@@ -91,7 +100,7 @@ impl Talk {
     pub(super) fn results(&self, id: &str) -> anyhow::Result<Value> {
         match self {
             Talk::Server(client) => client.get(&format!("{ROOT}/batches/{id}/results"), &[]),
-            Talk::Here(here) => Ok(here.wait(here.bingo()?.results(batch(id)?))?.shown()),
+            Talk::Here(here) => value(&here.wait(here.bingo()?.results(batch(id)?))?),
         }
     }
 
@@ -166,6 +175,7 @@ impl Here {
             Some(data) => (data, None),
             None => {
                 let directory = tempfile::tempdir()?;
+                runtime.block_on(async { removed_on_signals(directory.path()) })?;
                 (directory.path().to_owned(), Some(directory))
             }
         };
@@ -203,6 +213,20 @@ impl Drop for Here {
             }
         });
     }
+}
+
+/// Whoever stops the program leaves nothing behind: nobody else would ever remove what was to be thrown away.
+fn removed_on_signals(directory: &Path) -> std::io::Result<()> {
+    for (kind, code) in [(SignalKind::interrupt(), 130), (SignalKind::terminate(), 143)] {
+        let (mut signals, directory) = (signal(kind)?, directory.to_owned());
+        tokio::spawn(async move {
+            signals.recv().await;
+            // The engine is still at work and may make a file in between.
+            (0..REMOVALS).any(|_| std::fs::remove_dir_all(&directory).is_ok());
+            std::process::exit(code);
+        });
+    }
+    Ok(())
 }
 
 fn explained(error: &turnwise::Error, data: &Path) -> anyhow::Error {

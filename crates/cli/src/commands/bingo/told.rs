@@ -32,9 +32,9 @@ pub(super) fn results(told: &Value) {
         Column { title: "95 %", cell: |team| interval(&team["wins"]["ci95"], share) },
         Column { title: "POINTS", cell: |team| decimal(&team["points"]["mean"]) },
         Column { title: "SD", cell: |team| decimal(&team["points"]["sd"]) },
-        Column { title: "P5", cell: |team| field(&team["points"], "p5") },
-        Column { title: "P50", cell: |team| field(&team["points"], "p50") },
-        Column { title: "P95", cell: |team| field(&team["points"], "p95") },
+        Column { title: "P5", cell: |team| whole(&team["points"]["p5"]) },
+        Column { title: "P50", cell: |team| whole(&team["points"]["p50"]) },
+        Column { title: "P95", cell: |team| whole(&team["points"]["p95"]) },
         Column { title: "TILES", cell: |team| decimal(&team["tiles"]["mean"]) },
         Column { title: "ROW", cell: |team| decimal(&from_one(&team["row_reached"]["mean"])) },
     ];
@@ -71,7 +71,11 @@ pub(super) fn comparison(compared: &Value) {
         Column { title: "BOUNDS", cell: |row| interval(row, signed) },
         Column {
             title: "",
-            cell: |row| if row["clear"] == true { "clear".into() } else { "may be luck".into() },
+            cell: |row| match row["clear"].as_bool() {
+                Some(true) => "clear".into(),
+                Some(false) => "may be luck".into(),
+                None => "too few runs".into(),
+            },
         },
     ];
     show::table(&columns, &rows, "No team is in both.");
@@ -117,20 +121,30 @@ pub(super) fn moment(moment: &Value) -> String {
     format!("{}  {}", clock(&moment["second"]), show::harmless(&what))
 }
 
+/// What is not known.
+const NOTHING: &str = "–";
+
 fn decimal(value: &Value) -> String {
-    value.as_f64().map_or_else(|| "-".into(), |value| format!("{value:.2}"))
+    value.as_f64().map_or_else(|| NOTHING.into(), |value| format!("{value:.2}"))
+}
+
+fn whole(value: &Value) -> String {
+    value.as_u64().map_or_else(|| NOTHING.into(), |value| value.to_string())
 }
 
 fn signed(value: &Value) -> String {
-    value.as_f64().map_or_else(|| "-".into(), |value| format!("{value:+.3}"))
+    value.as_f64().map_or_else(|| NOTHING.into(), |value| format!("{value:+.3}"))
 }
 
 fn share(value: &Value) -> String {
-    value.as_f64().map_or_else(|| "-".into(), |value| format!("{:.2} %", value * 100.0))
+    value.as_f64().map_or_else(|| NOTHING.into(), |value| format!("{:.2} %", value * 100.0))
 }
 
 fn interval(value: &Value, shown: fn(&Value) -> String) -> String {
-    format!("{} to {}", shown(&value["low"]), shown(&value["high"]))
+    match value["low"].is_null() {
+        true => NOTHING.into(),
+        false => format!("{} to {}", shown(&value["low"]), shown(&value["high"])),
+    }
 }
 
 #[cfg(test)]
