@@ -30,7 +30,8 @@ export async function comparison({ element, actions, api }) {
       api.get(api.at`/bingo/batches/${second}`),
       api.get('/bingo/compare', { first, second }),
     ]);
-    const note = h('p.soft.small', null, 'In 95 of 100 comparisons the bounds hold every true difference of the table.');
+    const bounded = compared.teams.some(({ points }) => points.clear !== null);
+    const note = bounded && h('p.soft.small', null, 'In 95 of 100 comparisons the bounds hold every true difference of the table.');
     fill(element, heads(one, other), differences(compared.teams), note, missing(compared));
   } catch (problem) {
     fill(element, notice('critical', describe(problem)));

@@ -11,6 +11,11 @@ use crate::limits::{DECIMAL, NAME_CHARS};
 /// Up to here every whole number is a floating-point number of its own: 2⁵³.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
+/// Characters that nobody sees: a name of them alone looks empty.
+const ZERO_WIDTH: [char; 5] = ['\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}'];
+/// Characters with which a name could rearrange the text around it.
+const TURNING: [RangeInclusive<char>; 2] = ['\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+
 /// A value and where it stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Field<'n> {
@@ -130,15 +135,19 @@ impl<'n> Field<'n> {
         found
     }
 
-    /// A name for people: any script, but one line, not empty and not long.
+    /// A name for people: any script, but one line, not empty, not long, and no path.
     pub(super) fn name(&self, faults: &mut Faults) -> Option<String> {
         let text = self.text(faults)?;
-        let problem = if text.trim().is_empty() {
+        let problem = if text.chars().all(|letter| letter.is_whitespace() || ZERO_WIDTH.contains(&letter)) {
             Some("is empty".to_owned())
         } else if text.chars().count() > NAME_CHARS {
             Some(format!("has more than {NAME_CHARS} characters"))
         } else if text.chars().any(char::is_control) {
             Some("has a control character".to_owned())
+        } else if text.chars().any(|letter| TURNING.iter().any(|turning| turning.contains(&letter))) {
+            Some("has a character that turns the direction of what follows: leave it out".to_owned())
+        } else if text.split(['/', '\\']).any(|part| part == "..") {
+            Some(format!("{} is a path: use a name", shown_text(text)))
         } else {
             None
         };
