@@ -27,7 +27,8 @@ impl Settings {
     /// virtual machine that seems to cost more than the time asleep: stopping a simulation without an engine for 1 ms in every
     /// 11 made its runs take 9 % more processor time. Against the same runs without an engine a batch took, on two processors,
     /// 7 to 12 % longer with two slots, 7 to 10 % with three, with eight as much as with four (twelve or more pairs each, most
-    /// known to within 3 %), and with four 3.4 ± 0.6 % (`turnwise bench bingo --pairs 100`).
+    /// known to within 3 %), and with four 3.4 ± 0.6 and 2.1 ± 0.2 % (`turnwise bench bingo` with 100 and 60
+    /// pairs).
     fn slots(&self) -> u32 {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         self.slots.unwrap_or_else(|| u32::try_from(2 * processors).unwrap_or(2))
