@@ -54,17 +54,7 @@ pub async fn counts(engine: &Engine) -> Result<Counts, Error> {
     let tally = totals.get(&queue::kind()?).copied().unwrap_or_default();
     let count = |state| tally.of(state) as usize;
     // The tally of those that have ended goes on counting what was forgotten.
-    let kept = async |state| {
-        let (mut kept, mut before) = (0, None);
-        loop {
-            let (rows, next) = queue::page(engine, state, before).await?;
-            kept += rows.len();
-            before = next;
-            if before.is_none() {
-                return Ok::<usize, Error>(kept);
-            }
-        }
-    };
+    let kept = async |state| Ok::<usize, Error>(queue::in_state(engine, state).await?.len());
     Ok(Counts {
         waiting: count(State::Ready) + count(State::Waiting),
         active: count(State::Running),
@@ -99,35 +89,21 @@ pub async fn clear(engine: &Engine, what: What) -> Result<Cleared, Error> {
 /// Cancels what is in a state and has not begun. One that has begun since it was listed is left alone; one that begins in
 /// the moment between the look and the word is told to stop, like any job that is cancelled.
 async fn cancel(engine: &Engine, state: State) -> Result<usize, Error> {
-    let (mut cancelled, mut before) = (0, None);
-    loop {
-        let (rows, next) = queue::page(engine, state, before).await?;
-        for row in rows {
-            let now = engine.rows(vec![row.header.id]).await?;
-            if now.first().is_none_or(|row| row.header.state != state) {
-                continue;
-            }
-            match engine.cancel(row.header.id).await {
-                Ok(_) => cancelled += 1,
-                Err(Error::Refused(_)) => {}
-                Err(error) => return Err(error),
-            }
+    let mut cancelled = 0;
+    for job in queue::in_state(engine, state).await? {
+        let now = engine.rows(vec![job]).await?;
+        if now.first().is_none_or(|row| row.header.state != state) {
+            continue;
         }
-        before = next;
-        if before.is_none() {
-            return Ok(cancelled);
+        match engine.cancel(job).await {
+            Ok(_) => cancelled += 1,
+            Err(Error::Refused(_)) => {}
+            Err(error) => return Err(error),
         }
     }
+    Ok(cancelled)
 }
 
 async fn forget(engine: &Engine, state: State) -> Result<usize, Error> {
-    let (mut forgotten, mut before) = (0, None);
-    loop {
-        let (rows, next) = queue::page(engine, state, before).await?;
-        forgotten += engine.forget(rows.into_iter().map(|row| row.header.id).collect()).await?;
-        before = next;
-        if before.is_none() {
-            return Ok(forgotten);
-        }
-    }
+    engine.forget(queue::in_state(engine, state).await?).await
 }

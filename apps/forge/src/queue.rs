@@ -24,8 +24,21 @@ pub(crate) fn kind() -> Result<Name, Error> {
     Ok(Name::new(Generate::KIND)?)
 }
 
+/// All jobs of the forge in a state, newest first.
+pub(crate) async fn in_state(engine: &Engine, state: State) -> Result<Vec<JobId>, Error> {
+    let (mut found, mut before) = (Vec::new(), None);
+    loop {
+        let (rows, next) = page(engine, state, before).await?;
+        found.extend(rows.iter().map(|row| row.header.id));
+        before = next;
+        if before.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
 /// Jobs of the forge in a state, newest first: a page of them below an id, and where to go on.
-pub(crate) async fn page(
+async fn page(
     engine: &Engine,
     state: State,
     before: Option<JobId>,

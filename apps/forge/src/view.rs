@@ -184,15 +184,21 @@ mod tests {
     use crate::request::Request;
     use crate::settings::Program;
 
-    /// Waiting counted as being stuck: what had waited for a quarter of an hour was called failed, ran all the same, and
-    /// was completed then. And each failed attempt was shown as the end.
-    #[tokio::test]
-    async fn weak_point_5_who_waits_is_not_stale_and_who_is_retried_has_not_failed() {
+    /// A forge whose phases all fail, in a folder that lasts as long as it is kept.
+    async fn forge() -> (TestEngine, Settings, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let program = Program { path: "false".into(), arguments: Vec::new() };
         let settings = Settings::new(folder.path(), program);
         let test = TestEngine::new().await.unwrap();
         crate::register(&test.engine, &settings);
+        (test, settings, folder)
+    }
+
+    /// Waiting counted as being stuck: what had waited for a quarter of an hour was called failed, ran all the same, and
+    /// was completed then. And each failed attempt was shown as the end.
+    #[tokio::test]
+    async fn weak_point_5_who_waits_is_not_stale_and_who_is_retried_has_not_failed() {
+        let (test, settings, _folder) = forge().await;
         let mut jobs = Vec::new();
         for number in 0..3 {
             let request = Request { id: format!("r-{number}"), ..crate::sample::request("shop") };
@@ -231,11 +237,7 @@ mod tests {
     #[tokio::test]
     async fn a_long_lane_is_counted_and_cleared_to_its_end() {
         const MANY: usize = turnwise::limits::PAGE_ROWS + 3;
-        let folder = tempfile::tempdir().unwrap();
-        let program = Program { path: "false".into(), arguments: Vec::new() };
-        let settings = Settings::new(folder.path(), program);
-        let test = TestEngine::new().await.unwrap();
-        crate::register(&test.engine, &settings);
+        let (test, settings, _folder) = forge().await;
         let mut jobs = Vec::new();
         for number in 0..MANY {
             let request = Request { id: format!("r-{number}"), ..crate::sample::request("shop") };

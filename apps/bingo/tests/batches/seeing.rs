@@ -49,6 +49,22 @@ async fn every_run_is_exported_and_can_be_told_again() {
     assert!(points.p5 <= points.p95);
 }
 
+/// Weak point 8: whoever asked how far a batch was made the server load every run. Here they can be gone.
+#[tokio::test]
+async fn status_and_results_need_none_of_the_runs() {
+    let world = World::new(16).await;
+    let batch = world.play(&scenario(), 100).await;
+    let (status, results) =
+        (world.bingo.status(batch).await.unwrap(), world.bingo.results(batch).await.unwrap());
+    let ranges: Vec<_> = world.jobs(batch, "bingo.range").await.iter().map(|row| row.header.id).collect();
+    assert_eq!(world.test.engine.forget(ranges.clone()).await.unwrap(), ranges.len());
+    assert!(world.bingo.export(batch, Format::Csv).await.is_err(), "the single runs are gone");
+    assert_eq!(world.bingo.results(batch).await.unwrap().summary, results.summary);
+    let after = serde_json::to_value(world.bingo.status(batch).await.unwrap()).unwrap();
+    assert_eq!(after, serde_json::to_value(status).unwrap());
+    assert_eq!(after["ended_runs"], 100);
+}
+
 #[tokio::test]
 async fn two_batches_are_compared_team_by_team() {
     let world = World::new(100).await;

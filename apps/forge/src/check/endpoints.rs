@@ -26,10 +26,10 @@ pub(super) fn read(list: &[At<'_>], entities: &[Entity]) -> Result<Vec<Endpoint>
 }
 
 /// Whether one address fits both.
-fn meet(one: &Endpoint, other: &Endpoint) -> bool {
-    let parts = |endpoint: &Endpoint| endpoint.path.split('/').map(str::to_owned).collect::<Vec<_>>();
+fn meet<'a>(one: &'a Endpoint, other: &'a Endpoint) -> bool {
+    let parts = |endpoint: &'a Endpoint| endpoint.path.split('/').collect::<Vec<_>>();
     let (first, second) = (parts(one), parts(other));
-    let fits = |(first, second): (&String, &String)| first == second || first == "{id}" || second == "{id}";
+    let fits = |(first, second): (&&str, &&str)| first == second || *first == "{id}" || *second == "{id}";
     one.method == other.method && first.len() == second.len() && first.iter().zip(&second).all(fits)
 }
 
